@@ -1,0 +1,124 @@
+"""Batched rotations and directions: every function takes arrays with any leading axes, frames first."""
+from __future__ import annotations
+
+import numpy as np
+
+TINY = 1e-12
+
+
+def length(v: np.ndarray) -> np.ndarray:
+    """Length of vectors (..., 3) -> (...)."""
+    return np.sqrt(np.einsum("...i,...i->...", v, v))
+
+
+def normalized(v: np.ndarray, fallback: np.ndarray | tuple[float, float, float] = (0.0, 0.0, 0.0)) -> np.ndarray:
+    """Unit vectors (..., 3); a vector of no length becomes `fallback`."""
+    n = length(v)[..., None]
+    return np.where(n > TINY, v / np.maximum(n, TINY), np.asarray(fallback, float))
+
+
+def rotate(r: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Apply rotation matrices (..., 3, 3) to vectors (..., 3)."""
+    return np.einsum("...ij,...j->...i", r, v)
+
+
+def transform(m: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """Apply affine matrices (..., 4, 4) to points (..., 3)."""
+    return np.einsum("...ij,...j->...i", m[..., :3, :3], p) + m[..., :3, 3]
+
+
+def transposed(r: np.ndarray) -> np.ndarray:
+    """Transposes of matrices (..., n, n): the inverses of rotations."""
+    return np.swapaxes(r, -1, -2)
+
+
+def skew(v: np.ndarray) -> np.ndarray:
+    """Cross-product matrices (..., 3, 3) of vectors (..., 3)."""
+    out = np.zeros((*v.shape, 3))
+    out[..., 0, 1], out[..., 0, 2], out[..., 1, 2] = -v[..., 2], v[..., 1], -v[..., 0]
+    out[..., 1, 0], out[..., 2, 0], out[..., 2, 1] = v[..., 2], -v[..., 1], v[..., 0]
+    return out
+
+
+def from_rotvec(v: np.ndarray) -> np.ndarray:
+    """Rotation matrices (..., 3, 3) from rotation vectors (..., 3), axis times angle in radians (Rodrigues)."""
+    angle = length(v)[..., None, None]
+    k = skew(v)
+    small = angle < 1e-6
+    safe = np.where(small, 1.0, angle)
+    a = np.where(small, 1.0 - angle**2 / 6.0, np.sin(safe) / safe)
+    b = np.where(small, 0.5 - angle**2 / 24.0, (1.0 - np.cos(safe)) / safe**2)
+    return np.eye(3) + a * k + b * (k @ k)
+
+
+def to_rotvec(r: np.ndarray) -> np.ndarray:
+    """Rotation vectors (..., 3) of rotation matrices (..., 3, 3), angle in [0, pi]."""
+    return quaternion_to_rotvec(to_quaternion(r))
+
+
+def to_quaternion(r: np.ndarray) -> np.ndarray:
+    """Unit quaternions (..., 4), w first and w >= 0, of rotation matrices (..., 3, 3).
+
+    The four candidate forms are all computed and the best conditioned taken (Shepperd, 1978).
+    """
+    m = r
+    t = np.stack([
+        1 + m[..., 0, 0] + m[..., 1, 1] + m[..., 2, 2],
+        1 + m[..., 0, 0] - m[..., 1, 1] - m[..., 2, 2],
+        1 - m[..., 0, 0] + m[..., 1, 1] - m[..., 2, 2],
+        1 - m[..., 0, 0] - m[..., 1, 1] + m[..., 2, 2],
+    ], -1)
+    a, b, c = m[..., 2, 1] - m[..., 1, 2], m[..., 0, 2] - m[..., 2, 0], m[..., 1, 0] - m[..., 0, 1]
+    d, e, f = m[..., 1, 0] + m[..., 0, 1], m[..., 0, 2] + m[..., 2, 0], m[..., 2, 1] + m[..., 1, 2]
+    forms = np.stack([
+        np.stack([t[..., 0], a, b, c], -1),
+        np.stack([a, t[..., 1], d, e], -1),
+        np.stack([b, d, t[..., 2], f], -1),
+        np.stack([c, e, f, t[..., 3]], -1),
+    ], -2)
+    best = np.argmax(t, -1)[..., None, None]
+    q = np.take_along_axis(forms, np.broadcast_to(best, (*best.shape[:-1], 4)), -2)[..., 0, :]
+    q = q / np.maximum(np.sqrt((q * q).sum(-1, keepdims=True)), TINY)
+    return np.where(q[..., :1] < 0, -q, q)
+
+
+def from_quaternion(q: np.ndarray) -> np.ndarray:
+    """Rotation matrices (..., 3, 3) of quaternions (..., 4), w first; they need not be unit."""
+    q = q / np.maximum(np.sqrt((q * q).sum(-1, keepdims=True)), TINY)
+    w, v = q[..., 0, None, None], q[..., 1:]
+    k = skew(v)
+    return np.eye(3) + 2 * w * k + 2 * (k @ k)
+
+
+def quaternion_to_rotvec(q: np.ndarray) -> np.ndarray:
+    """Rotation vectors (..., 3) of unit quaternions (..., 4) with w >= 0."""
+    n = length(q[..., 1:])[..., None]
+    angle = 2 * np.arctan2(n, q[..., :1])
+    return q[..., 1:] * np.where(n > 1e-9, angle / np.maximum(n, TINY), 2.0)
+
+
+def align(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The shortest rotations (..., 3, 3) that take directions a to directions b, both (..., 3).
+
+    Opposite directions turn about an axis square to `a`; a direction of no length is not turned.
+    """
+    a, b = np.broadcast_arrays(normalized(a), normalized(b))
+    c = np.einsum("...i,...i->...", a, b)[..., None, None]
+    k = skew(np.cross(a, b))
+    r = np.eye(3) + k + (k @ k) / np.maximum(1 + c, 1e-9)
+    # Half a turn: 2 n n^T - 1 about any axis n square to a.
+    least = np.eye(3)[np.argmin(np.abs(a), -1)]
+    n = normalized(np.cross(a, least))
+    half = 2 * n[..., :, None] * n[..., None, :] - np.eye(3)
+    none = (length(a) < 0.5) | (length(b) < 0.5)
+    r = np.where(c < -1 + 1e-7, half, r)
+    return np.where(none[..., None, None], np.eye(3), r)
+
+
+def nearest_rotation(m: np.ndarray) -> np.ndarray:
+    """The rotations (..., 3, 3) nearest to matrices (..., 3, 3): scale, shear and mirroring taken out (polar)."""
+    u, _, vt = np.linalg.svd(m)
+    d = np.linalg.det(u @ vt)
+    u = u.copy()
+    u[..., :, 2] *= d[..., None]
+    return u @ vt
