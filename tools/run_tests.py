@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Run the tests in the environments of one or more Blender versions.
+
+    tools/run_tests.py VERSION[,VERSION ...] [PATH ...] [pytest options]
+
+tests/core runs as one process; each file of tests/blender has a process and an empty Blender user folder of its
+own, so that a crash of bpy takes one file only. Two run at a time. The last line sums them all up:
+`N passed, N failed, N skipped`; a crash, a time-out and a traceback printed by Blender each count as a failure.
+"""
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import build_extension
+import environment
+
+ROOT = environment.ROOT
+PROCESSES = 2
+SUITE_SECONDS = 600
+TRACEBACK = "Traceback (most recent call last)"
+NO_TESTS_COLLECTED = 5  # pytest's exit code, as when -k selects nothing of this file
+
+
+def suites(paths: list[str]) -> list[str]:
+    """What each process is handed: a folder of tests that need no Blender, or one file of those that do."""
+    found = []
+    for path in paths or ["tests/core", "tests/blender"]:
+        place = ROOT / path.partition("::")[0]
+        if place.is_dir() and "core" not in place.relative_to(ROOT).parts:
+            found += [str(p.relative_to(ROOT)) for p in sorted(place.rglob("test_*.py")) if "gui" not in p.parts]
+        else:
+            found.append(path)
+    return found
+
+
+def run_suite(version: str, suite: str, options: list[str]) -> Counter:
+    """Run one suite; print a line when it is well, its whole output when it is not."""
+    start = time.monotonic()
+    command = [environment.python(version), "-m", "pytest", "--color=no", suite, *options]
+    with tempfile.TemporaryDirectory(prefix="foot_ik_user_") as user, \
+            tempfile.TemporaryFile("w+", errors="replace") as log:
+        env = {**os.environ, "BLENDER_USER_RESOURCES": user, "PYTHONUNBUFFERED": "1"}
+        try:
+            code = subprocess.run(command, cwd=ROOT, env=env, stdout=log, stderr=log, timeout=SUITE_SECONDS).returncode
+        except subprocess.TimeoutExpired:
+            code = None
+        log.seek(0)
+        output = log.read()
+
+    count = read_counts(output)
+    trouble = ""
+    if code is None:
+        trouble = f"stopped after {SUITE_SECONDS} s"
+    elif code not in (0, NO_TESTS_COLLECTED) and not count["failed"]:
+        trouble = f"ended with code {code}"
+    elif TRACEBACK in output and not count["failed"]:
+        trouble = "printed a traceback"
+    if trouble:
+        count["failed"] += 1
+    head = f"{version:7} {suite}: {summary(count)} in {time.monotonic() - start:.1f} s {trouble}"
+    print(f"{head}\n{output}" if count["failed"] else head, flush=True)
+    return count
+
+
+def read_counts(output: str) -> Counter:
+    """Passed, failed and skipped tests, from the line that pytest closes with."""
+    closing = [line for line in output.splitlines() if re.search(r" in \d+\.\d+s\b", line)]
+    names = {"passed": "passed", "xfailed": "passed", "skipped": "skipped",
+             "failed": "failed", "error": "failed", "errors": "failed", "xpassed": "failed"}
+    count = Counter()
+    for number, word in re.findall(r"(\d+) (\w+)", closing[-1] if closing else ""):
+        if word in names:
+            count[names[word]] += int(number)
+    return count
+
+
+def summary(count: Counter) -> str:
+    return f"{count['passed']} passed, {count['failed']} failed, {count['skipped']} skipped"
+
+
+def main(versions: list[str], arguments: list[str]) -> int:
+    paths = [a for a in arguments if not a.startswith("-") and (ROOT / a.partition("::")[0]).exists()]
+    options = [a for a in arguments if a not in paths]
+    for version in versions:
+        environment.python(version)
+    build_extension.build()
+    jobs = [(version, suite, options) for version in versions for suite in suites(paths)]
+    with ThreadPoolExecutor(PROCESSES) as pool:
+        total = sum(pool.map(run_suite, *zip(*jobs)), Counter())
+    print(summary(total))
+    return 1 if total["failed"] or not total["passed"] else 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        raise SystemExit(__doc__)
+    sys.exit(main(sys.argv[1].split(","), sys.argv[2:]))
