@@ -17,6 +17,24 @@ def normalized(v: np.ndarray, fallback: np.ndarray | tuple[float, float, float] 
     return np.where(n > TINY, v / np.maximum(n, TINY), np.asarray(fallback, float))
 
 
+def unit_and_length(v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Unit vectors (..., 3) and lengths (...) at any scale, without overflow; no length gives the zero vector."""
+    largest = np.abs(v).max(-1, keepdims=True)
+    v = v / np.where(largest > 0, largest, 1.0)
+    n = length(v)[..., None]
+    return v / np.where(n > 0, n, 1.0), (n * largest)[..., 0]
+
+
+def square_to(v: np.ndarray, axis: np.ndarray) -> np.ndarray:
+    """The part of vectors v (..., 3) that is square to unit vectors axis (..., 3)."""
+    return v - np.einsum("...i,...i->...", v, axis)[..., None] * axis
+
+
+def perpendicular(v: np.ndarray) -> np.ndarray:
+    """A fixed choice of unit vectors (..., 3) square to unit vectors v (..., 3)."""
+    return normalized(np.cross(v, np.eye(3)[np.argmin(np.abs(v), -1)]))
+
+
 def rotate(r: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Apply rotation matrices (..., 3, 3) to vectors (..., 3)."""
     return np.einsum("...ij,...j->...i", r, v)
@@ -100,18 +118,21 @@ def quaternion_to_rotvec(q: np.ndarray) -> np.ndarray:
 def align(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The shortest rotations (..., 3, 3) that take directions a to directions b, both (..., 3).
 
-    Opposite directions turn about an axis square to `a`; a direction of no length is not turned.
+    Exact all the way to opposite directions, which turn about an axis square to `a`; a direction of no
+    length is not turned.
     """
     a, b = np.broadcast_arrays(normalized(a), normalized(b))
-    c = np.einsum("...i,...i->...", a, b)[..., None, None]
-    k = skew(np.cross(a, b))
-    r = np.eye(3) + k + (k @ k) / np.maximum(1 + c, 1e-9)
-    # Half a turn: 2 n n^T - 1 about any axis n square to a.
-    least = np.eye(3)[np.argmin(np.abs(a), -1)]
-    n = normalized(np.cross(a, least))
+    # Past a right angle 1 + a.b cancels, so half a turn about a x b first takes a to -a, which is then near b.
+    far = np.einsum("...i,...i->...", a, b)[..., None] < 0
+    cross = np.cross(a, b)
+    n = np.where(length(cross)[..., None] > TINY, normalized(cross), perpendicular(a))
     half = 2 * n[..., :, None] * n[..., None, :] - np.eye(3)
+    start = np.where(far, -a, a)
+    k = skew(np.cross(start, b))
+    c = np.einsum("...i,...i->...", start, b)[..., None, None]
+    r = np.eye(3) + k + (k @ k) / (1 + c)
+    r = np.where(far[..., None], r @ half, r)
     none = (length(a) < 0.5) | (length(b) < 0.5)
-    r = np.where(c < -1 + 1e-7, half, r)
     return np.where(none[..., None, None], np.eye(3), r)
 
 
