@@ -1,0 +1,170 @@
+"""All that bone names can tell: a name proposes side, roles and use of a bone; `legs` decides.
+
+The vocabulary covers the systems of the naming table (Mixamo, Rigify, Auto-Rig Pro, Unreal, Unity, VRM, MMD,
+Reallusion, Daz, MakeHuman, SMPL, Biped, Source, motion capture). Names collide between systems (LeftFoot is the ankle
+in Mixamo and the ball in SMPL), so a name may propose several roles, each with a strength.
+"""
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+UPPER, LOWER, FOOT, TOE = "upper", "lower", "foot", "toe"
+FRONT, MIDDLE, HIND = "Front", "Middle", "Hind"
+DEFORM, PLAIN, COPY, ORIGINAL, FK, CONTROL = range(6)  # layers of a rig, the better leg first
+
+# Role strengths of a name's words, joined without side, prefix and digits: 3 is a word that means one thing.
+ROLES = {
+    "thigh": {UPPER: 3}, "upleg": {UPPER: 3}, "upperleg": {UPPER: 3}, "legupper": {UPPER: 3}, "femur": {UPPER: 3},
+    "hip": {UPPER: 2}, "hips": {UPPER: 2}, "hipjoint": {UPPER: 0.5}, "leg": {UPPER: 1, LOWER: 2},
+    "shin": {LOWER: 3}, "calf": {LOWER: 3}, "lowleg": {LOWER: 3}, "lowerleg": {LOWER: 3}, "leglower": {LOWER: 3},
+    "tibia": {LOWER: 3}, "knee": {LOWER: 3},
+    "ankle": {FOOT: 3}, "foot": {FOOT: 3, TOE: 1}, "feet": {FOOT: 3}, "legfoot": {FOOT: 3}, "paw": {FOOT: 2, TOE: 1},
+    "tarsus": {FOOT: 2},
+    "toe": {TOE: 3}, "toes": {TOE: 3}, "toebase": {TOE: 3}, "ball": {TOE: 3}, "bigtoe": {TOE: 2}, "hoof": {TOE: 2},
+    "smalltoe": {TOE: 1}, "footthumb": {TOE: 1},
+    # arms: front legs of an animal, if a foot or a toe ends them
+    "upperarm": {UPPER: 0.5}, "humerus": {UPPER: 0.5}, "forearm": {LOWER: 0.5}, "lowerarm": {LOWER: 0.5},
+    "hand": {FOOT: 0.5},
+}
+LEG_BY_NUMBER = {1: {UPPER: 2, LOWER: 0.5}, 2: {LOWER: 2, FOOT: 0.5}, 3: {FOOT: 2.5}, 4: {TOE: 1}}  # SMAL: LLegBack1..3
+ONLY_WITH_SIDE = {"hip", "hips", "hipjoint"}  # without one they are the pelvis
+PELVIS = {"hip", "hips", "pelvis", "midhip", "lowertorso", "torso", "waist", "groove", "center", "lowerbody", "cog", "com",
+          "rootx"}
+TRUNK = {"spine", "chest", "ribcage", "neck", "head", "uppertorso", "upperchest", "upperbody", "abdomen", "abdomenlower",
+         "abdomenupper", "chestlower", "chestupper", "ab", "back", "lowerback", "lowerneck", "stomach"}
+FLOOR = {"root", "reference", "armature", "master", "origin", "boneroot", "jointroot"}
+
+SIDES = {"l": "L", "left": "L", "lft": "L", "r": "R", "right": "R", "rgt": "R"}
+LIMBS = {"front": FRONT, "fore": FRONT, "middle": MIDDLE, "mid": MIDDLE, "hind": HIND, "back": HIND, "rear": HIND}
+HELPERS = {"twist", "roll", "share", "end", "nub", "ik", "pole", "target", "mch", "wgt", "vis", "parent", "tweak", "heel",
+           "goal", "hint", "helper", "pivot", "cancel", "socket", "attach", "corrective", "effector", "site", "tip",
+           "spin", "swing", "rock"}
+TERMINALS = {"nub", "end", "tip", "site"}
+NOT_LEG = {"skirt", "dress", "cloth", "coat", "cape", "hair", "tail", "wing", "fin", "ear", "finger", "weapon", "holster",
+           "muscle", "jiggle", "armor", "pocket", "belt", "strap", "trouser", "pants"}
+LAYERS = {"def": DEFORM, "org": ORIGINAL, "fk": FK, "ctrl": CONTROL, "ctl": CONTROL, "control": CONTROL, "con": CONTROL}
+NOISE = {"mixamorig", "cc", "base", "j", "bip", "biped", "valve", "skel", "joint", "jnt", "jt", "bone", "bn", "bind", "skin",
+         "sk", "b", "robot", "character", "rig", "stretch", "bend", "deform", "geo"}
+
+JAPANESE = (("全ての親", " root "), ("センター", " center "), ("グルーブ", " groove "), ("下半身", " lowerbody "),
+            ("上半身", " upperbody "), ("足先EX", " toe "), ("足先ex", " toe "), ("足首", " ankle "), ("手首", " wrist "),
+            ("つま先", " toe "), ("爪先", " toe "), ("ひざ", " knee "), ("膝", " knee "), ("足", " leg "), ("腰", " waist "),
+            ("ひじ", " elbow "), ("腕", " arm "), ("肩", " shoulder "), ("頭", " head "), ("首", " neck "), ("捩", " twist "),
+            ("親", " parent "), ("キャンセル", " cancel "), ("先", " end "), ("左", " left "), ("右", " right "))
+WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_a-zA-Z]+")
+KNOWN = set(ROLES) | PELVIS | TRUNK | HELPERS | NOT_LEG | {"hiplower"}
+
+
+@dataclass(frozen=True)
+class BoneName:
+    """What a bone's name proposes.
+
+    `stem` is its words joined without side, prefix and digits; `roles` maps a leg role to a strength from 0.5 (weak) to 3.
+    `helper` bones (twist, IK, pole, end ...) are never picked; a `terminal` one merely ends a chain.
+    """
+
+    side: str = ""  # "L", "R" or ""
+    stem: str = ""
+    digits: tuple[int, ...] = ()
+    limb: str = ""  # "Front", "Middle", "Hind" or ""
+    layer: int = PLAIN
+    roles: dict[str, float] = field(default_factory=dict)
+    helper: bool = False
+    terminal: bool = False
+
+    @property
+    def pelvis(self) -> bool:
+        """A name for the bone that carries the body."""
+        return not self.side and not self.helper and self.stem in PELVIS
+
+    @property
+    def trunk(self) -> bool:
+        """A name of the spine, neck or head."""
+        return not self.side and not self.helper and self.stem in TRUNK
+
+    @property
+    def floor(self) -> bool:
+        """A name for the bone that lies on the floor under the character."""
+        return self.stem in FLOOR
+
+
+def words(name: str) -> list[str]:
+    """Split a bone name into words and numbers, in their own case; namespaces and full-width letters are resolved."""
+    text = unicodedata.normalize("NFKC", name)
+    text = re.split(r"[:|]", text)[-1]
+    for japanese, english in JAPANESE:
+        text = text.replace(japanese, english)
+    out = []
+    for word in WORD.findall(text):
+        out.extend(_unglue(word))
+    return out
+
+
+def _unglue(word: str) -> list[str]:
+    """Part a side from the lower-case word that it is glued to: lfemur, leftupleg."""
+    low = word.lower()
+    if low in KNOWN or low in SIDES:
+        return [word]
+    for side in ("left", "right", "l", "r"):
+        if low.startswith(side) and low[len(side):] in ROLES:
+            return [side, low[len(side):]]
+    return [word]
+
+
+@lru_cache(maxsize=8192)
+def parse(name: str) -> BoneName:
+    """Read one bone name."""
+    found = words(name)
+    low = [w.lower() for w in found]
+    digits = tuple(int(w) for w in low if w.isdigit())
+    low = [w for w in low if not w.isdigit()]
+
+    layer = PLAIN
+    if low[:1] == ["c"] and len(low) > 1 and low[1] not in SIDES:
+        layer, low = CONTROL, low[1:]
+    sides = [i for i, w in enumerate(low) if w in SIDES]
+    side, limb, rest = "", "", []
+    if sides:
+        side = SIDES[low[sides[-1]]]
+    for i, w in enumerate(low):
+        if i in sides[-1:]:
+            continue
+        if i == 0 and w in ("f", "r") and side and len(low) > 2:  # Rigify's f_toe.L and r_toe.L
+            limb = FRONT if w == "f" else HIND
+        elif w in LAYERS:
+            layer = max(layer, LAYERS[w]) if layer != PLAIN else LAYERS[w]
+        elif w == "d" and i == len(low) - 1:  # MMD's second leg, which follows the first
+            layer = COPY
+        elif w in LIMBS and (w != "back" or side):
+            limb = LIMBS[w]
+        elif w not in ("c", "m"):
+            rest.append(w)
+
+    helper = any(w in HELPERS for w in rest)
+    terminal = any(w in TERMINALS for w in rest)
+    content = [w for w in rest if w not in NOISE and w not in HELPERS]
+    stem = "".join(content)
+    if low[-2:] == ["root", "x"]:  # Auto-Rig Pro calls its hips root.x
+        stem = "rootx"
+    elif stem.endswith("x") and stem[:-1] in PELVIS | TRUNK:
+        stem = stem[:-1]
+    elif side and "joint" in rest and stem in ("hip", "hips"):  # LHipJoint, between pelvis and thigh
+        stem = "hipjoint"
+    roles = {} if any(w in NOT_LEG for w in content) else _roles(content, stem, side, digits)
+    return BoneName(side, stem, digits, limb, layer, roles, helper, terminal)
+
+
+def _roles(content: list[str], stem: str, side: str, digits: tuple[int, ...]) -> dict[str, float]:
+    """Roles of the longest run of last words that the vocabulary knows; words before it (Robot_LeftLeg) cost a little."""
+    for skip in range(len(content)):
+        tail = "".join(content[skip:])
+        if tail not in ROLES or (not side and tail in ONLY_WITH_SIDE):
+            continue
+        found = ROLES[tail]
+        if tail == "leg" and digits and digits[-1] in LEG_BY_NUMBER:
+            found = LEG_BY_NUMBER[digits[-1]]
+        return {role: strength - 0.25 * skip for role, strength in found.items()}
+    return {}
