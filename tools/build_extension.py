@@ -18,13 +18,15 @@ import environment
 ROOT = environment.ROOT
 BUILD = ROOT / "build"
 DIST = ROOT / "dist"
-BUILDER = "bpy/*/scripts/addons_core/bl_pkg/cli/blender_ext.py"
+BUILDER = "addons_core/bl_pkg/cli/blender_ext.py"
+TAGS = "modules/_bpy_internal/extensions/tags.py"
 
 
 def build() -> Path:
     """Stage, build, validate; returns the archive, the only one in dist/."""
     python = environment.python(environment.NEWEST_LTS)
-    builder = next(python.parent.parent.glob(f"lib/python*/site-packages/{BUILDER}"))
+    scripts = next(python.parent.parent.glob("lib/python*/site-packages/bpy/*/scripts"))
+    builder, tags = scripts / BUILDER, ("--valid-tags", scripts / TAGS)
     archive = DIST / f"foot_ik-{version()}.zip"
     BUILD.mkdir(exist_ok=True)
     DIST.mkdir(exist_ok=True)
@@ -32,9 +34,9 @@ def build() -> Path:
     with tempfile.TemporaryDirectory(prefix="extension_", dir=BUILD) as folder:
         staged, built = Path(folder, "stage"), Path(folder, archive.name)
         stage(staged)
-        run(python, builder, "build", "--source-dir", staged, "--output-filepath", built)
+        run(python, builder, "build", *tags, "--source-dir", staged, "--output-filepath", built)
         make_reproducible(built)
-        run(python, builder, "validate", built)
+        run(python, builder, "validate", *tags, built)
         built.replace(archive)
     for old in set(DIST.glob("foot_ik-*.zip")) - {archive}:
         old.unlink()
