@@ -4,7 +4,8 @@ from __future__ import annotations
 import bpy
 import numpy as np
 
-from ..core.legs import Legs, Skeleton, find_legs
+from ..core.legs import Legs, find_legs
+from ..core.skeleton import Skeleton
 
 
 def detect(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Legs:

@@ -1,77 +1,27 @@
 """Find the pelvis and the legs of a skeleton: names propose, hierarchy and lengths decide, doubt refuses.
 
 Nothing here trusts the heights of the rest pose: motion capture rests may lie along x or stand in mid-stride. Their
-lengths and their hierarchy are right, and the posed heads (world space, z up) are right where they are given.
+lengths and their hierarchy are right, and posed heads are right where they are given.
 """
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from . import naming
-from .naming import FOOT, LOWER, TOE, UPPER, BoneName
+from .legs_by_shape import legs_by_shape
+from .naming import FOOT, LOWER, TOE, UPPER
+from .skeleton import Chain, Skeleton, leads_down
 
 BY_HAND = "pick the pelvis and the bones of each leg by hand in the Legs panel"
 SIDE_NAMES = {"L": "Left", "R": "Right", "": ""}
 LIMB_ORDER = (naming.FRONT, naming.MIDDLE, naming.HIND, "")
 
 
-class LegsNotFound(Exception):
+class LegsNotFound(Exception):  # noqa: N818  (it says what was not found, as the panel shows it)
     """Says in one sentence what the animator can do."""
-
-
-@dataclass(frozen=True)
-class Skeleton:
-    """The bones of an armature, in any order.
-
-    `heads` and `tails` (B, 3) are the rest pose in armature space; `posed` (F, B, 3), where given, holds the heads of a
-    few frames in world space (z up). `parents` (B,) are indices, -1 for none.
-    """
-
-    names: tuple[str, ...]
-    parents: np.ndarray
-    heads: np.ndarray
-    tails: np.ndarray
-    use_deform: np.ndarray
-    use_connect: np.ndarray
-    posed: np.ndarray | None = None
-
-    @cached_property
-    def words(self) -> tuple[BoneName, ...]:
-        """What each bone's name proposes."""
-        return tuple(naming.parse(n) for n in self.names)
-
-    @cached_property
-    def depth(self) -> np.ndarray:
-        """(B,) number of ancestors of each bone."""
-        return np.array([len(self.ancestors(b)) for b in range(len(self.names))])
-
-    def ancestors(self, bone: int) -> list[int]:
-        """Ancestors of a bone, the parent first."""
-        out = []
-        while self.parents[bone] >= 0:
-            bone = int(self.parents[bone])
-            out.append(bone)
-        return out
-
-    def lineage(self, bone: int) -> list[int]:
-        """The bone and its ancestors."""
-        return [bone, *self.ancestors(bone)]
-
-    @cached_property
-    def below(self) -> np.ndarray:
-        """(B, B) bool: `below[a, b]` where bone b is bone a or one of its descendants."""
-        out = np.eye(len(self.names), dtype=bool)
-        for b in range(len(self.names)):
-            out[self.ancestors(b), b] = True
-        return out
-
-    def distance(self, a: int, b: int) -> float:
-        """Rest distance between two heads."""
-        return float(np.linalg.norm(self.heads[a] - self.heads[b]))
 
 
 @dataclass(frozen=True)
@@ -94,38 +44,33 @@ class Legs:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Chain:
-    """A leg as bone indices (`toe` -1 for none), with what speaks for it."""
-
-    upper: int
-    lower: int
-    foot: int
-    toe: int
-    side: str
-    limb: str
-    layer: int
-    score: float
-
-
 def find_legs(skeleton: Skeleton) -> Legs:
     """The pelvis and legs of a skeleton; raises `LegsNotFound` rather than guess."""
-    chains = chains_by_name(skeleton)
+    notes: list[str] = []
+    chains = legs_by_name(skeleton)
+    if not chains:
+        chains = legs_by_shape(skeleton)
+        notes.append("The legs were found by their shape, not by name: check them in the Legs panel")
     if not chains:
         raise LegsNotFound(f"No legs were recognised in this armature: {BY_HAND}")
-    notes = check_pairs(skeleton, chains)
+    check_pairs(skeleton, chains, notes)
     pelvis = find_pelvis(skeleton, chains, notes)
     legs = [Leg(label, *(skeleton.names[b] if b >= 0 else "" for b in (c.upper, c.lower, c.foot, c.toe)))
             for label, c in labelled(skeleton, chains)]
     return Legs(skeleton.names[pelvis], tuple(legs), tuple(notes))
 
 
-# ---------------------------------------------------------------- chains
+# ---------------------------------------------------------------- legs by name
 
-def chains_by_name(skeleton: Skeleton) -> list[Chain]:
-    """The best leg chains whose names fit, no two of them the same leg."""
+def legs_by_name(skeleton: Skeleton) -> list[Chain]:
+    """The best chains whose names fit, no two of them the same leg."""
+    candidates = named_candidates(skeleton)
+    real = [c for c in candidates if plausible(skeleton, c)]
+    if candidates and not real:
+        names = ", ".join(skeleton.names[b] for b in (candidates[0].upper, candidates[0].lower, candidates[0].foot))
+        raise LegsNotFound(f"The lengths of {names} are not those of a leg: {BY_HAND}")
     kept: list[Chain] = []
-    for chain in sorted(named_candidates(skeleton), key=lambda c: preference(skeleton, c)):
+    for chain in sorted(real, key=lambda c: preference(skeleton, c)):
         rival = next((k for k in kept if same_leg(skeleton, k, chain)), None)
         if rival is None:
             layers = [k.layer for k in kept if (k.side, k.limb) == (chain.side, chain.limb)]
@@ -138,48 +83,37 @@ def chains_by_name(skeleton: Skeleton) -> list[Chain]:
 
 
 def named_candidates(skeleton: Skeleton) -> list[Chain]:
-    """Every upper > lower > foot (> toe) that names, hierarchy and lengths allow."""
+    """Every upper > lower > foot (> toe) that names and hierarchy allow."""
     names = skeleton.words
     out = []
-    for foot in _with_role(skeleton, FOOT):
-        word = names[foot]
+    for foot, word in enumerate(names):
+        if FOOT not in word.roles or word.helper:
+            continue
         above = [b for b in skeleton.ancestors(foot)
                  if not names[b].helper and (names[b].side, names[b].layer) == (word.side, word.layer)]
         for i, lower in enumerate(above):
-            if LOWER not in names[lower].roles:
-                continue
-            for upper in above[i + 1:]:
-                if UPPER in names[upper].roles and plausible(skeleton, upper, lower, foot):
-                    out.append(_named_chain(skeleton, upper, lower, foot))
+            if LOWER in names[lower].roles:
+                out += [_chain(skeleton, upper, lower, foot) for upper in above[i + 1:] if UPPER in names[upper].roles]
     return [c for c in out if c.score > 0]
 
 
-def _named_chain(skeleton: Skeleton, upper: int, lower: int, foot: int) -> Chain:
+def _chain(skeleton: Skeleton, upper: int, lower: int, foot: int) -> Chain:
+    """A chain with the sum of its roles' strengths; 0 where it is an arm, or does not hang down though its names are weak."""
     names = skeleton.words
     toe = find_toe(skeleton, upper, lower, foot)
-    roles = [(upper, UPPER), (lower, LOWER), (foot, FOOT)] + ([(toe, TOE)] if toe >= 0 else [])
-    score = sum(names[b].roles.get(role, 0.0) for b, role in roles)
-    if names[foot].roles[FOOT] < 1 and (toe < 0 or names[toe].roles.get(TOE, 0.0) < 1):
-        score = 0.0  # an arm with a hand
+    strengths = [names[b].roles[role] for b, role in ((upper, UPPER), (lower, LOWER), (foot, FOOT))]
+    ball = names[toe].roles[TOE] if toe >= 0 else 0.0
+    score = sum(strengths) + ball
     stems = {names[b].stem for b in (upper, lower, foot)}
     for b in skeleton.ancestors(foot):
         if b == upper:
             break
         if names[b].roles and not names[b].helper and names[b].stem not in stems:
             score -= 1.5  # a joint of the leg that this reading leaves unexplained
-    limb = next((names[b].limb for b in (upper, lower, foot, toe) if names[b].limb), "")
+    if max(strengths[2], ball) < 1 or (min(strengths) < 1 and not leads_down(skeleton, upper, foot)):
+        score = 0.0
+    limb = next((names[b].limb for b in (upper, lower, foot, *([toe] if toe >= 0 else [])) if names[b].limb), "")
     return Chain(upper, lower, foot, toe, names[foot].side, limb, names[foot].layer, score)
-
-
-def _with_role(skeleton: Skeleton, role: str) -> list[int]:
-    return [b for b, word in enumerate(skeleton.words) if role in word.roles and not word.helper]
-
-
-def plausible(skeleton: Skeleton, upper: int, lower: int, foot: int) -> bool:
-    """Whether the lengths of thigh and shin can be those of a leg."""
-    thigh, shin = skeleton.distance(upper, lower), skeleton.distance(lower, foot)
-    size = float(np.ptp(skeleton.heads, axis=0).max())
-    return min(thigh, shin) > 1e-3 * size and max(thigh, shin) < 5.0 * min(thigh, shin)
 
 
 def find_toe(skeleton: Skeleton, upper: int, lower: int, foot: int) -> int:
@@ -188,22 +122,26 @@ def find_toe(skeleton: Skeleton, upper: int, lower: int, foot: int) -> int:
     An end bone (nub) is taken only where it is the sole toe of the foot.
     """
     leg = skeleton.distance(upper, lower) + skeleton.distance(lower, foot)
+    layer = skeleton.words[foot].layer
     found = []
     for b in np.flatnonzero(skeleton.below[foot]):
         word = skeleton.words[b]
-        if b == foot or TOE not in word.roles or (word.helper and not word.terminal):
-            continue
-        if word.terminal and "toe" not in word.stem:
+        if b == foot or TOE not in word.roles or (word.helper and not (word.terminal and "toe" in word.stem)):
             continue
         if 1e-3 * leg < skeleton.distance(foot, b) < 0.8 * leg:
-            extra = any(d > 1 for d in word.digits[:1])
-            found.append((word.helper, -word.roles[TOE] + 0.5 * extra, skeleton.depth[b], word.digits, skeleton.names[b], int(b)))
+            later = any(d > 1 for d in word.digits[:1])  # the second toe and on
+            found.append((word.helper, word.layer != layer, 0.5 * later - word.roles[TOE], skeleton.depth[b], word.digits,
+                          skeleton.names[b], int(b)))
     return min(found)[-1] if found else -1
 
 
-# ---------------------------------------------------------------- choice
+def plausible(skeleton: Skeleton, chain: Chain) -> bool:
+    """Whether the lengths of thigh and shin can be those of a leg."""
+    thigh, shin = skeleton.distance(chain.upper, chain.lower), skeleton.distance(chain.lower, chain.foot)
+    return min(thigh, shin) > 1e-3 * skeleton.size and max(thigh, shin) < 5.0 * min(thigh, shin)
 
-def rank(skeleton: Skeleton, chain: Chain) -> tuple:
+
+def rank(skeleton: Skeleton, chain: Chain) -> tuple[int, int, float]:
     """What makes one chain the better reading of a leg: deforming bones, the rig's layer, the names."""
     deforming = sum(bool(skeleton.use_deform[b]) for b in (chain.upper, chain.lower, chain.foot))
     return (-deforming, chain.layer, -chain.score)
@@ -216,7 +154,7 @@ def preference(skeleton: Skeleton, chain: Chain) -> tuple:
 
 
 def apart(skeleton: Skeleton, a: Chain, b: Chain) -> bool:
-    """Whether neither chain's bones hang below the other's."""
+    """Whether neither chain hangs below the other."""
     return not (skeleton.below[a.upper, b.upper] or skeleton.below[b.upper, a.upper])
 
 
@@ -224,27 +162,25 @@ def same_leg(skeleton: Skeleton, a: Chain, b: Chain) -> bool:
     """Whether two chains are one leg: one hangs in the other, or both lie in the same place at rest."""
     if not apart(skeleton, a, b):
         return True
-    if a.side != b.side:
-        return False
-    leg = skeleton.distance(a.upper, a.lower) + skeleton.distance(a.lower, a.foot)
-    return max(skeleton.distance(a.upper, b.upper), skeleton.distance(a.foot, b.foot)) < 0.15 * leg
+    gap = max(skeleton.distance(a.upper, b.upper), skeleton.distance(a.foot, b.foot))
+    return a.side == b.side and gap < 0.15 * a.length(skeleton)
 
 
-def check_pairs(skeleton: Skeleton, chains: list[Chain]) -> list[str]:
-    """Compare left with right; returns notes, raises where one leg of a pair cannot be right."""
-    notes = []
-    pairs = defaultdict(dict)
+# ---------------------------------------------------------------- pairs and labels
+
+def check_pairs(skeleton: Skeleton, chains: list[Chain], notes: list[str]) -> None:
+    """Compare left with right: a missing leg is noted, a pair of which one cannot be right is refused."""
+    pairs = defaultdict(lambda: {"L": [], "R": [], "": []})
     for c in chains:
-        pairs[c.limb].setdefault(c.side, []).append(c)
-    for limb, sides in pairs.items():
-        left, right = (sides.get(s, []) for s in "LR")
+        pairs[c.limb][c.side].append(c)
+    for sides in pairs.values():
+        left, right = sides["L"], sides["R"]
         if len(left) != len(right):
-            notes.append(f"{len(left)} left and {len(right)} right legs were found: add what is missing in the Legs panel")
-        if len(left) == len(right) == 1:
-            a, b = (skeleton.distance(c.upper, c.lower) + skeleton.distance(c.lower, c.foot) for c in (left[0], right[0]))
-            if max(a, b) > 2.0 * min(a, b):
+            notes.append(f"{len(left)} left and {len(right)} right legs were found: add one that is missing in the Legs panel")
+        elif len(left) == 1:
+            short, long = sorted(c.length(skeleton) for c in left + right)
+            if long > 2.0 * short:
                 raise LegsNotFound(f"The left and the right leg that were found differ too much in length: {BY_HAND}")
-    return notes
 
 
 def labelled(skeleton: Skeleton, chains: list[Chain]) -> list[tuple[str, Chain]]:
@@ -257,43 +193,72 @@ def labelled(skeleton: Skeleton, chains: list[Chain]) -> list[tuple[str, Chain]]
     other = naming.HIND if naming.FRONT in limbs else naming.FRONT if naming.HIND in limbs else ""
     out = []
     for side, group in by_side.items():
-        named = [(c.limb or (other if several else ""), c) for c in group]
+        limb_of = {c: (c.limb or other) if several else "" for c in group}
         for limb in LIMB_ORDER:
-            same = sorted((c for w, c in named if w == limb), key=lambda c: _natural(skeleton.names[c.upper]))
+            same = sorted((c for c in group if limb_of[c] == limb), key=lambda c: _natural(skeleton.names[c.upper]))
             for i, c in enumerate(same):
-                label = [limb if several else "", SIDE_NAMES[side], str(i + 1) if len(same) > 1 else ""]
-                out.append(((LIMB_ORDER.index(limb), i, side), " ".join(filter(None, label)) or "Leg", c))
+                label = [limb, SIDE_NAMES[side] or "Leg", str(i + 1) if len(same) > 1 else ""]
+                out.append(((LIMB_ORDER.index(limb), i, side), " ".join(filter(None, label)), c))
     return [(label, c) for _, label, c in sorted(out, key=lambda x: x[0])]
 
 
 def _natural(name: str) -> tuple:
-    word = naming.parse(name)
-    return (word.digits, name)
+    return (naming.parse(name).digits, name)
 
 
 # ---------------------------------------------------------------- pelvis
 
 def find_pelvis(skeleton: Skeleton, chains: list[Chain], notes: list[str]) -> int:
-    """The lowest bone whose location moves all legs and the trunk, but not the floor under them.
+    """The lowest bone whose location moves all legs and the trunk.
 
-    A spine bone that carries the legs (3ds Max Biped) gives way to the pelvis above it.
+    A spine bone that carries the legs (3ds Max Biped) gives way to the pelvis above it, and a bone that is connected to
+    its parent, whose location Blender ignores, to the parent.
     """
-    names = skeleton.words
     common = [b for b in skeleton.ancestors(chains[0].upper) if all(skeleton.below[b, c.upper] for c in chains)]
     if not common:
-        raise LegsNotFound(f"No bone carries all of the legs that were found, so the body cannot be lowered: {BY_HAND}")
+        raise LegsNotFound(f"No bone carries all of the legs that were found: parent them to one, or {BY_HAND}")
+    parts = body_parts(skeleton, chains)
+    carried = [sum(any(skeleton.below[b, x] for x in part) for part in parts) for b in common]
+    enough = 0.8 * max(carried)
+    pelvis = next(b for b, n in zip(common, carried) if n >= enough)
+    pelvis = above_the_spine(skeleton, chains, pelvis)
+    moved = pelvis
+    while skeleton.use_connect[moved] and skeleton.parents[moved] >= 0:
+        moved = int(skeleton.parents[moved])
+    if moved != pelvis:
+        notes.append(f"{skeleton.names[pelvis]} is connected to its parent and cannot be moved, so {skeleton.names[moved]} "
+                     "moves the body")
+    return moved
+
+
+def body_parts(skeleton: Skeleton, chains: list[Chain]) -> list[list[int]]:
+    """What the pelvis has to carry besides legs: the bones of each trunk part by name (DEF and ORG of a part count
+    once), or, where names tell nothing, every bone that is neither of a leg nor an ancestor of one."""
     trunk = defaultdict(list)
-    for b, word in enumerate(names):
+    for b, word in enumerate(skeleton.words):
         if word.trunk:
             trunk[word.stem, word.digits].append(b)
-    carried = [sum(any(skeleton.below[b, t] for t in bones) for bones in trunk.values()) for b in common]
-    pelvis = next((b for b, n in zip(common, carried) if n >= 0.8 * len(trunk)), common[-1])
-    for above in skeleton.ancestors(pelvis):
-        if not names[pelvis].trunk or not (names[above].trunk or names[above].pelvis):
-            break
-        pelvis = above
-    for above in skeleton.ancestors(pelvis):
-        if not skeleton.use_connect[pelvis]:
-            break
-        pelvis = above
+    if trunk:
+        return list(trunk.values())
+    legs = np.zeros(len(skeleton.names), bool)
+    for c in chains:
+        legs |= skeleton.below[c.upper]
+        legs[skeleton.ancestors(c.upper)] = True
+    return [[int(b)] for b in np.flatnonzero(~legs) if not skeleton.words[b].helper] or [[c.upper] for c in chains]
+
+
+def above_the_spine(skeleton: Skeleton, chains: list[Chain], pelvis: int) -> int:
+    """Climb from a spine bone to the pelvis above it: by names, else to a parent that is nearer to the hip joints."""
+    names = skeleton.words
+    if names[pelvis].trunk:
+        for above in skeleton.ancestors(pelvis):
+            if not (names[pelvis].trunk and (names[above].trunk or names[above].pelvis)):
+                break
+            pelvis = above
+    elif not names[pelvis].pelvis:
+        hips = skeleton.heads[[c.upper for c in chains]].mean(0)
+        parent = int(skeleton.parents[pelvis])
+        near, far = (np.linalg.norm(skeleton.heads[b] - hips) for b in (parent, pelvis))
+        if parent >= 0 and near < min(far - 1e-6 * skeleton.size, 0.3 * chains[0].length(skeleton)):
+            pelvis = parent
     return pelvis

@@ -25,20 +25,22 @@ ROLES = {
     "tarsus": {FOOT: 2},
     "toe": {TOE: 3}, "toes": {TOE: 3}, "toebase": {TOE: 3}, "ball": {TOE: 3}, "bigtoe": {TOE: 2}, "hoof": {TOE: 2},
     "smalltoe": {TOE: 1}, "footthumb": {TOE: 1},
-    # arms: front legs of an animal, if a foot or a toe ends them
+    # front legs of an animal: arms, if a foot or a toe ends them
+    "forefoot": {FOOT: 3}, "foreleg": {UPPER: 1, LOWER: 2},
     "upperarm": {UPPER: 0.5}, "humerus": {UPPER: 0.5}, "forearm": {LOWER: 0.5}, "lowerarm": {LOWER: 0.5},
     "hand": {FOOT: 0.5},
 }
 LEG_BY_NUMBER = {1: {UPPER: 2, LOWER: 0.5}, 2: {LOWER: 2, FOOT: 0.5}, 3: {FOOT: 2.5}, 4: {TOE: 1}}  # SMAL: LLegBack1..3
+FRONT_LEG = {"upperarm", "humerus", "forearm", "lowerarm", "hand", "forefoot", "foreleg"}
 ONLY_WITH_SIDE = {"hip", "hips", "hipjoint"}  # without one they are the pelvis
 PELVIS = {"hip", "hips", "pelvis", "midhip", "lowertorso", "torso", "waist", "groove", "center", "lowerbody", "cog", "com",
           "rootx"}
 TRUNK = {"spine", "chest", "ribcage", "neck", "head", "uppertorso", "upperchest", "upperbody", "abdomen", "abdomenlower",
          "abdomenupper", "chestlower", "chestupper", "ab", "back", "lowerback", "lowerneck", "stomach"}
-FLOOR = {"root", "reference", "armature", "master", "origin", "boneroot", "jointroot"}
+FLOOR = {"root", "reference", "armature", "master", "origin", "boneroot"}
 
 SIDES = {"l": "L", "left": "L", "lft": "L", "r": "R", "right": "R", "rgt": "R"}
-LIMBS = {"front": FRONT, "fore": FRONT, "middle": MIDDLE, "mid": MIDDLE, "hind": HIND, "back": HIND, "rear": HIND}
+LIMBS = {"front": FRONT, "middle": MIDDLE, "mid": MIDDLE, "hind": HIND, "back": HIND, "rear": HIND}
 HELPERS = {"twist", "roll", "share", "end", "nub", "ik", "pole", "target", "mch", "wgt", "vis", "parent", "tweak", "heel",
            "goal", "hint", "helper", "pivot", "cancel", "socket", "attach", "corrective", "effector", "site", "tip",
            "spin", "swing", "rock"}
@@ -55,7 +57,7 @@ JAPANESE = (("全ての親", " root "), ("センター", " center "), ("グル�
             ("ひじ", " elbow "), ("腕", " arm "), ("肩", " shoulder "), ("頭", " head "), ("首", " neck "), ("捩", " twist "),
             ("親", " parent "), ("キャンセル", " cancel "), ("先", " end "), ("左", " left "), ("右", " right "))
 WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_a-zA-Z]+")
-KNOWN = set(ROLES) | PELVIS | TRUNK | HELPERS | NOT_LEG | {"hiplower"}
+KNOWN = set(ROLES) | PELVIS | TRUNK | HELPERS | NOT_LEG
 
 
 @dataclass(frozen=True)
@@ -117,8 +119,8 @@ def _unglue(word: str) -> list[str]:
 @lru_cache(maxsize=8192)
 def parse(name: str) -> BoneName:
     """Read one bone name."""
-    found = words(name)
-    low = [w.lower() for w in found]
+    low = [w.lower() for w in words(name)]
+    low = [w for before, w in zip(["", *low], low) if not (w.isdigit() and before == "bip")]  # Bip01, Bip001
     digits = tuple(int(w) for w in low if w.isdigit())
     low = [w for w in low if not w.isdigit()]
 
@@ -146,25 +148,36 @@ def parse(name: str) -> BoneName:
     helper = any(w in HELPERS for w in rest)
     terminal = any(w in TERMINALS for w in rest)
     content = [w for w in rest if w not in NOISE and w not in HELPERS]
-    stem = "".join(content)
+    stem, unknown = _stem(content)
     if low[-2:] == ["root", "x"]:  # Auto-Rig Pro calls its hips root.x
         stem = "rootx"
-    elif stem.endswith("x") and stem[:-1] in PELVIS | TRUNK:
-        stem = stem[:-1]
     elif side and "joint" in rest and stem in ("hip", "hips"):  # LHipJoint, between pelvis and thigh
         stem = "hipjoint"
-    roles = {} if any(w in NOT_LEG for w in content) else _roles(content, stem, side, digits)
-    return BoneName(side, stem, digits, limb, layer, roles, helper, terminal)
+    if stem in FRONT_LEG:
+        limb = FRONT
+    return BoneName(side, stem, digits, limb, layer, _roles(stem, unknown, side, digits), helper, terminal)
 
 
-def _roles(content: list[str], stem: str, side: str, digits: tuple[int, ...]) -> dict[str, float]:
-    """Roles of the longest run of last words that the vocabulary knows; words before it (Robot_LeftLeg) cost a little."""
-    for skip in range(len(content)):
-        tail = "".join(content[skip:])
-        if tail not in ROLES or (not side and tail in ONLY_WITH_SIDE):
-            continue
-        found = ROLES[tail]
-        if tail == "leg" and digits and digits[-1] in LEG_BY_NUMBER:
-            found = LEG_BY_NUMBER[digits[-1]]
-        return {role: strength - 0.25 * skip for role, strength in found.items()}
-    return {}
+def _stem(content: list[str]) -> tuple[str, int]:
+    """The longest run of last words that the vocabulary knows, joined, and the number of words left before it.
+
+    The side of Auto-Rig Pro's middle bones (spine_01.x) is no word. Hair, clothes and the like keep all of theirs.
+    """
+    if content[-1:] == ["x"]:
+        content = content[:-1]
+    if not any(w in NOT_LEG for w in content):
+        for unknown in range(len(content)):
+            tail = "".join(content[unknown:])
+            if tail in KNOWN:
+                return tail, unknown
+    return "".join(content), 0
+
+
+def _roles(stem: str, unknown: int, side: str, digits: tuple[int, ...]) -> dict[str, float]:
+    """Leg roles of a stem; each unknown word before it (Robot_LeftLeg) costs a little."""
+    if not side and stem in ONLY_WITH_SIDE:
+        return {}
+    found = ROLES.get(stem, {})
+    if stem == "leg" and digits and digits[-1] in LEG_BY_NUMBER:
+        found = LEG_BY_NUMBER[digits[-1]]
+    return {role: strength - 0.25 * min(unknown, 2) for role, strength in found.items()}
