@@ -1,0 +1,1 @@
+"""Sample scenes: built by `build.py`, shown by `demo.py`. Not part of the extension."""
