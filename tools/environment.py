@@ -52,7 +52,7 @@ def python(version: str) -> Path:
     print(f"Setting up {folder.relative_to(ROOT)}", file=sys.stderr, flush=True)
     if not runs(executable, VERSIONS[version][0]):
         create(folder, VERSIONS[version][0])
-    run(executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted)
+    run(executable, "-m", "pip", "install", "-qq", "--disable-pip-version-check", *wanted)
     stamp.write_text(digest)
     return executable
 
@@ -92,7 +92,7 @@ def uv() -> list[str]:
     executable = VENVS / "uv/bin/python"
     if not executable.exists():
         run(sys.executable, "-m", "venv", VENVS / "uv")
-    run(executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "uv")
+    run(executable, "-m", "pip", "install", "-qq", "--disable-pip-version-check", "uv")
     return [str(executable), "-m", "uv"]
 
 
