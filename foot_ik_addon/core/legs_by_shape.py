@@ -106,17 +106,18 @@ def _world_scale(skeleton: Skeleton) -> float:
 
 
 def sided(skeleton: Skeleton, a: Chain, b: Chain) -> list[Chain]:
-    """Give a pair its sides: from the names, else from where the feet (or the knees) point; without either, none."""
+    """Give a pair its sides: from the names, else from where knees and the lower foot point; in doubt, none."""
     sides = [skeleton.words[c.upper].side for c in (a, b)]
     if sorted(sides) != ["L", "R"]:
         p = skeleton.posed.mean(0)
-        forward = np.zeros(3)
+        stance = min((a, b), key=lambda c: p[c.foot, 2])
+        forward = p[stance.toe] - p[stance.foot] if stance.toe >= 0 else np.zeros(3)
         for c in (a, b):
-            forward += p[c.toe] - p[c.foot] if c.toe >= 0 else p[c.lower] - (p[c.upper] + p[c.foot]) / 2
+            forward = forward + 2.0 * (p[c.lower] - (p[c.upper] + p[c.foot]) / 2.0)
         across = p[a.upper] - p[b.upper]
         left = float(np.cross([0.0, 0.0, 1.0], forward) @ across)
         leg = float(np.linalg.norm(p[a.upper] - p[a.foot]))
-        if abs(left) < 0.002 * leg * leg:
+        if abs(left) < 0.07 * leg * float(np.linalg.norm(across)):
             return [a, b]
         sides = ["L", "R"] if left > 0 else ["R", "L"]
     return [Chain(c.upper, c.lower, c.foot, c.toe, side) for c, side in zip((a, b), sides)]
