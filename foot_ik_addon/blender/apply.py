@@ -1,0 +1,148 @@
+"""From a sample of the animated rig to the channels that show it corrected."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import bpy
+import numpy as np
+
+from ..core.clip import Clip
+from ..core.edits import Edit
+from ..core.footprints import lay_footprints, sliding_frame
+from ..core.plan import Options, Plan, follow
+from ..core.pose import Corrected, LegJob, Rows, correct, local_turns, weighted
+from ..core.rest import Limits
+from .ground import MeshGround
+from .rig import Rig, solver_of, used_legs
+from .sampling import Sample, leg_length, to_clip
+from .store import SavedPlan, unpack_plan, unpack_sole
+
+
+@dataclass(frozen=True)
+class Channels:
+    """Corrected channels over frames, of the bones that are written."""
+
+    location: dict[str, np.ndarray]
+    """{bone: (F, 3)}"""
+    rotation: dict[str, np.ndarray]
+    """{bone: (F, 3, 3)} in the bone's own channel space."""
+    scale: dict[str, np.ndarray]
+    """{bone: (F,)}: factor of the scale channels; only of legs that may stretch."""
+    residual: np.ndarray
+    """(F, legs): distance by which each ankle misses its place, in legs."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Weights of the settings over frames; legs as in `Rig.legs`."""
+
+    position: np.ndarray
+    rotation: np.ndarray
+    lock: np.ndarray
+    """(F, legs)"""
+
+
+def read_weights(ob: bpy.types.Object) -> Weights:
+    """The weights of an evaluated object, as one frame; the influence is worked in."""
+    influence, legs = ob.foot_ik.influence, used_legs(ob)
+    return Weights(np.array([[influence * leg.position_weight for leg in legs]]),
+                   np.array([[influence * leg.rotation_weight for leg in legs]]),
+                   np.array([[leg.lock_weight for leg in legs]]))
+
+
+def saved_plan(ob: bpy.types.Object, rig: Rig) -> SavedPlan | None:
+    """The plan of an object, or None where there is none for its legs as they are set up now."""
+    if not ob.foot_ik.plan:
+        return None
+    saved = unpack_plan(ob.foot_ik.plan)
+    return saved if set(saved.legs) >= {leg.foot for leg in rig.legs} else None
+
+
+def options_of(ob: bpy.types.Object, edits: tuple[tuple[Edit, ...], ...] = ()) -> Options:
+    """The planner's options from the settings."""
+    s = ob.foot_ik
+    return Options(Limits(s.max_pitch, s.max_roll, s.max_step, s.max_shift),
+                   tuple(leg.reach == "PELVIS" for leg in used_legs(ob)), edits)
+
+
+def rows_at(saved: SavedPlan, rig: Rig, frames: np.ndarray, weights: Weights) -> Rows:
+    """The plan at frames (F,), which may lie between its rows, with weights applied."""
+    plan = saved.plan
+    at = np.clip(frames - saved.start, 0, len(plan) - 1)
+    low = np.minimum(np.floor(at).astype(int), max(len(plan) - 2, 0))
+    high = np.minimum(low + 1, len(plan) - 1)
+    part = at - low
+
+    def between(rows: np.ndarray) -> np.ndarray:
+        share = part.reshape(-1, *[1] * (rows.ndim - 2))
+        return rows[:, low] * (1 - share) + rows[:, high] * share
+
+    feet = [plan.feet[saved.legs.index(leg.foot)] for leg in rig.legs]
+    each = range(len(feet))
+    move = np.stack([weighted(between(feet[i].move), weights.lock[:, i]) * weights.position[:, i, None] for i in each], 1)
+    turn = np.stack([weighted(between(feet[i].turn), weights.lock[:, i]) * weights.rotation[:, i, None] for i in each], 1)
+    pelvis = weighted(between(plan.pelvis), weights.lock.mean(1)) * weights.position.mean(1)
+    reach = np.array([plan.reach[saved.legs.index(leg.foot)] for leg in rig.legs])
+    return Rows(np.stack([f.ball for f in feet]), move, turn, pelvis, reach)
+
+
+def plan_of_frame(ob: bpy.types.Object, rig: Rig, sample: Sample, clip: Clip, depsgraph: bpy.types.Depsgraph) -> SavedPlan | None:
+    """A plan of one frame by itself: the ground under each foot, its tilt, the pelvis; nothing is locked.
+
+    None where the soles are not known, since `detect_legs` has not looked at the clip.
+    """
+    if not all(leg.sole for leg in used_legs(ob)):
+        return None
+    soles = [unpack_sole(leg.sole) for leg in used_legs(ob)]
+    ground = MeshGround(ob)
+    ground.visit(depsgraph, float(sample.frames[0]))
+    ground.settle(sample.carrier, leg_length(sample, rig))
+    options = options_of(ob)
+    prints = lay_footprints(clip, soles, [[sliding_frame(0)] for _ in soles], ground, options.limits)
+    plan: Plan = follow(clip, soles, prints, ground, options)
+    return SavedPlan(int(sample.frames[0]), tuple(leg.foot for leg in rig.legs), plan, ())
+
+
+def corrected_channels(ob: bpy.types.Object, rig: Rig, sample: Sample, fps: float, saved: SavedPlan | None,
+                       weights: Weights, depsgraph: bpy.types.Depsgraph | None = None) -> Channels | None:
+    """The channels that show a sample corrected; None where nothing is known of its frames.
+
+    The live frame and the bake both come here. Without a plan `depsgraph` gives the ground of a sample of one frame.
+    """
+    clip, to_rig = to_clip(sample, rig, fps)
+    if saved is None or len(sample) == 1 and not in_range(saved, sample.frames[0]):
+        saved = plan_of_frame(ob, rig, sample, clip, depsgraph) if depsgraph else None
+        if saved is None:
+            return None
+    rows = rows_at(saved, rig, sample.frames, weights)
+    chains = tuple(np.stack([sample.pose[n][:, :3, 3] for n in leg.chain], 1) for leg in rig.legs)
+    return to_channels(sample, rig, correct(clip, chains, to_rig, jobs(ob, rig), rows))
+
+
+def in_range(saved: SavedPlan, frame: float) -> bool:
+    return saved.start <= frame <= saved.start + len(saved.plan) - 1
+
+
+def jobs(ob: bpy.types.Object, rig: Rig) -> tuple[LegJob, ...]:
+    """How each leg is solved, from the settings."""
+    out = []
+    for leg, bones, carried in zip(used_legs(ob), rig.legs, rig.carried, strict=True):
+        solver = "TWO_BONE" if len(bones.chain) == 3 else solver_of(ob, leg, bones.chain)
+        out.append(LegJob(solver, leg.max_stretch if leg.reach == "STRETCH" else 0.0, carried))
+    return tuple(out)
+
+
+def to_channels(sample: Sample, rig: Rig, corrected: Corrected) -> Channels:
+    """The motion of bones in armature space as channel values."""
+    location, rotation, scale = {}, {}, {}
+    axes = sample.location
+    if np.abs(np.linalg.det(axes)).min() > 0:
+        lift = np.einsum("fij,fj->fi", np.linalg.inv(axes), corrected.pelvis)
+        location[rig.pelvis] = sample.basis[rig.pelvis][:, :3, 3] + lift
+    for i, leg in enumerate(rig.legs):
+        stack = lambda of, leg=leg: np.stack([of[n] for n in leg.chain], 1)
+        turns = local_turns(stack(sample.pose), stack(sample.basis), corrected.turns[i])
+        rotation |= {n: turns[:, k] for k, n in enumerate(leg.chain)}
+        if (corrected.stretch[:, i] != 1).any():
+            scale |= {leg.upper: corrected.stretch[:, i], leg.foot: 1 / corrected.stretch[:, i]}
+    return Channels(location, rotation, scale, corrected.residual)

@@ -1,0 +1,52 @@
+"""Differences between Blender versions: actions had no slots before 4.4, and no `fcurves` from 5.0 on."""
+from __future__ import annotations
+
+import bpy
+
+HAS_SLOTS = bpy.app.version >= (4, 4, 0)
+
+
+def animated_bag(data: bpy.types.AnimData) -> bpy.types.Action | bpy.types.ActionChannelbag | None:
+    """What holds the `fcurves` and `groups` with which the active action animates the owner of `data`; None if nothing."""
+    action = data.action
+    if action is None or not HAS_SLOTS:
+        return action
+    slot = data.action_slot
+    bags = (strip.channelbag(slot) for layer in action.layers for strip in layer.strips) if slot else ()
+    return next((bag for bag in bags if bag is not None), None)
+
+
+def ensured_bag(data: bpy.types.AnimData, owner: bpy.types.ID) -> bpy.types.Action | bpy.types.ActionChannelbag:
+    """The same, with slot, layer, strip and channelbag made where they are missing."""
+    action = data.action
+    if not HAS_SLOTS:
+        return action
+    if data.action_slot is None:
+        data.action_slot = action.slots.new("OBJECT", owner.name)
+    layer = action.layers[0] if len(action.layers) else action.layers.new("Layer")
+    strip = layer.strips[0] if len(layer.strips) else layer.strips.new(type="KEYFRAME")
+    return strip.channelbag(data.action_slot, ensure=True)
+
+
+def ensured_fcurve(bag: bpy.types.Action | bpy.types.ActionChannelbag, path: str, index: int, group: str
+                   ) -> bpy.types.FCurve:
+    """The F-curve of one channel, made in a group of its action where it is missing."""
+    curve = bag.fcurves.find(path, index=index)
+    if curve is None:
+        curve = bag.fcurves.new(path, index=index)
+        curve.group = bag.groups.get(group) or bag.groups.new(group)
+    return curve
+
+
+def assign_action(data: bpy.types.AnimData, action: bpy.types.Action, like: str | None) -> None:
+    """Make an action active, on the slot of the identifier `like` where it has one."""
+    data.action = action
+    if HAS_SLOTS and like is not None:
+        slot = next((s for s in action.slots if s.identifier == like), None)
+        if slot is not None:
+            data.action_slot = slot
+
+
+def slot_identifier(data: bpy.types.AnimData) -> str | None:
+    """Identifier of the active slot, None where there is none."""
+    return data.action_slot.identifier if HAS_SLOTS and data.action_slot else None

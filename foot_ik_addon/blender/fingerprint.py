@@ -1,0 +1,76 @@
+"""A digest of everything that a plan was made from, so that a stale plan is known for one."""
+from __future__ import annotations
+
+import hashlib
+import zlib
+
+import bpy
+import numpy as np
+
+from .compat import animated_bag
+from .ground import SURFACES
+
+PLANNED = ("pelvis", "ground_source", "floor_height", "max_pitch", "max_roll", "max_step", "max_shift")
+PLANNED_LEG = ("upper", "lower", "foot", "toe", "enabled", "reach", "solver")
+
+
+def fingerprint(scene: bpy.types.Scene, ob: bpy.types.Object) -> str:
+    """Digest of the curves, the ground, the settings and the frame range that a plan of `ob` depends on."""
+    settings = ob.foot_ik
+    digest = hashlib.sha1(usedforsecurity=False)
+
+    def add(*values: object) -> None:
+        digest.update(repr(values).encode())
+
+    add(scene.frame_start, scene.frame_end, scene.render.fps, round(scene.render.fps_base, 6))
+    add(*(getattr(settings, name) for name in PLANNED))
+    for leg in settings.legs:
+        add(*(getattr(leg, name) for name in PLANNED_LEG))
+    for contact in settings.contacts:
+        if contact.edited:
+            add(contact.leg, contact.start, contact.end, contact.mode)
+    above: bpy.types.Object | None = ob
+    while above is not None:
+        add_animation(add, above)
+        above = above.parent
+    for name, ground in sorted(ground_objects(scene, ob).items()):
+        add(name, ground.hide_viewport)
+        add_animation(add, ground)
+        add_shape(add, ground)
+    return digest.hexdigest()
+
+
+def add_animation(add, ob: bpy.types.Object) -> None:
+    """Where an object is and what moves it."""
+    data = ob.animation_data
+    bag = animated_bag(data) if data else None
+    if data:
+        for track in data.nla_tracks:
+            add(track.mute, *((s.frame_start, s.frame_end, s.mute, s.influence, s.action and s.action.name) for s in track.strips))
+    if bag is None:
+        add([round(v, 6) for row in ob.matrix_basis for v in row])
+        return
+    for curve in bag.fcurves:
+        points = curve.keyframe_points
+        values = np.empty(len(points) * 2, np.float32)
+        points.foreach_get("co", values)
+        add(curve.data_path, curve.array_index, curve.mute, len(curve.modifiers), zlib.crc32(values))
+
+
+def add_shape(add, ob: bpy.types.Object) -> None:
+    """The surface of an object."""
+    if ob.type == "MESH" and ob.mode != "EDIT":
+        coords = np.empty(len(ob.data.vertices) * 3, np.float32)
+        ob.data.vertices.foreach_get("co", coords)
+        add(len(ob.data.polygons), zlib.crc32(coords))
+    for modifier in ob.modifiers:
+        add(modifier.type, modifier.show_viewport)
+
+
+def ground_objects(scene: bpy.types.Scene, ob: bpy.types.Object) -> dict[str, bpy.types.Object]:
+    """The objects that may be ground by the settings of `ob`; instancers are among them."""
+    settings = ob.foot_ik
+    if settings.ground_source == "FLOOR":
+        return {}
+    among = scene.objects if settings.ground_source == "SCENE" else getattr(settings.ground_collection, "all_objects", ())
+    return {o.name_full: o for o in among if o.type in SURFACES or o.instance_type != "NONE"}

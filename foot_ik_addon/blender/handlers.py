@@ -1,0 +1,55 @@
+"""The application handlers: thin, and undone in reverse."""
+from __future__ import annotations
+
+import bpy
+from bpy.app.handlers import persistent
+
+from . import live
+
+
+@persistent
+def before_frame(scene: bpy.types.Scene, *_: object) -> None:
+    """Hand the animated pose to Blender's evaluation."""
+    for ob in live.live_rigs(scene):
+        live.restore(ob)
+
+
+@persistent
+def after_frame(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
+    """Correct what Blender has evaluated, in the viewport and in renders."""
+    for ob in live.live_rigs(scene):
+        live.apply(ob, depsgraph, scene.frame_current_final, live.scene_fps(scene))
+
+
+@persistent
+def before_save(*_: object) -> None:
+    """Keep the corrected pose out of the file."""
+    for ob in live.shown_rigs():
+        live.restore(ob)
+
+
+@persistent
+def show_again(*_: object) -> None:
+    """Show the corrected pose after a save, an undo, a redo or a load."""
+    for ob in bpy.data.objects:
+        if ob.type == "ARMATURE" and (ob.foot_ik.enabled or ob.foot_ik.shown):
+            live.refresh(ob)
+
+
+HANDLERS = (("frame_change_pre", before_frame), ("frame_change_post", after_frame), ("save_pre", before_save),
+            ("save_post", show_again), ("save_post_fail", show_again), ("undo_post", show_again),
+            ("redo_post", show_again), ("load_post", show_again))
+
+
+def register() -> None:
+    for name, function in HANDLERS:
+        getattr(bpy.app.handlers, name).append(function)
+
+
+def unregister() -> None:
+    for name, function in reversed(HANDLERS):
+        handlers = getattr(bpy.app.handlers, name)
+        if function in handlers:
+            handlers.remove(function)
+    for ob in live.shown_rigs():
+        live.restore(ob)

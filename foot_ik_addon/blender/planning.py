@@ -1,0 +1,213 @@
+"""Detect the legs of a rig, plan its clip, and clear both: what the operators do."""
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import replace
+
+import bpy
+import numpy as np
+
+from ..core.clip import Clip
+from ..core.edits import Edit
+from ..core.legs import LegsNotFound
+from ..core.plan import Plan, facing, make_plan
+from ..core.sole import find_sole, planted_frames
+from . import detect, live
+from .apply import options_of
+from .fingerprint import fingerprint
+from .ground import MeshGround
+from .rig import Refusal, Rig, read_rig, used_legs
+from .sampling import Sample, leg_length, read_frame, step_through, to_clip
+from .store import pack_plan, pack_sole
+
+GLIMPSES = 32
+"""Frames that are looked at to find soles and the floor before there is a plan."""
+
+Steps = Generator[float, None, list[str]]
+"""Yields the share done and returns sentences for the user."""
+
+
+def frame_range(scene: bpy.types.Scene) -> list[int]:
+    """The frames of the scene's range."""
+    return list(range(scene.frame_start, scene.frame_end + 1))
+
+
+def detect_legs(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
+    """Find pelvis and legs, the soles and the floor of the clip, and write them into the settings."""
+    writable_or_refuse(ob)
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    try:
+        found = detect.detect(ob, depsgraph)
+    except LegsNotFound as error:
+        raise Refusal(str(error)) from None
+    live.restore(ob)
+    settings = ob.foot_ik
+    settings.pelvis = found.pelvis
+    settings.legs.clear()
+    for leg in found.legs:
+        item = settings.legs.add()
+        item.name, item.upper, item.lower, item.foot, item.toe = leg.name, leg.upper, leg.lower, leg.foot, leg.toe
+    settings.plan = settings.fingerprint = ""
+    settings.contacts.clear()
+    with live.suspended(ob):
+        yield from propose_floor(scene, ob)
+    live.refresh(ob)
+    return list(found.notes)
+
+
+def propose_floor(scene: bpy.types.Scene, ob: bpy.types.Object) -> Generator[float, None, None]:
+    """Set the floor height that the planted feet stand on, 0 or the object's own height, and the soles on it."""
+    settings, rig = ob.foot_ik, read_rig(ob)
+    frames = frame_range(scene)
+    few = [frames[i] for i in np.unique(np.linspace(0, len(frames) - 1, min(GLIMPSES, len(frames))).astype(int))]
+    settings.floor_height = 0.0
+    sample = yield from step_through(scene, ob, rig, few, [])
+    clip, _ = to_clip(sample, rig, live.scene_fps(scene))
+    ground = floor_gap(clip)
+    own = own_height(ob)
+    if abs(ground - own / leg_length(sample, rig)) < abs(ground):
+        settings.floor_height = own
+        clip, _ = to_clip(with_floor(sample, own), rig, live.scene_fps(scene))
+    forward = facing(clip)
+    for leg, item in zip(clip.legs, used_legs(ob), strict=True):
+        item.sole = pack_sole(find_sole(clip, leg, forward))
+
+
+def own_height(ob: bpy.types.Object) -> float:
+    """Height of an object's origin in the space of its parent."""
+    return float((ob.matrix_parent_inverse @ ob.matrix_basis).translation.z) if ob.parent else float(ob.matrix_world.translation.z)
+
+
+def with_floor(sample: Sample, height: float) -> Sample:
+    lifted = sample.carrier.copy()
+    lifted[:, :3, 3] += lifted[:, :3, 2] * height
+    return replace(sample, carrier=lifted)
+
+
+def floor_gap(clip: Clip) -> float:
+    """Height of the planted soles over z = 0, in clip space: the ball joint lies about a tenth of a foot above its sole."""
+    heights = []
+    for leg in clip.legs:
+        ball = (leg.toe if leg.toe is not None else leg.foot)[:, :3, 3]
+        heights.append(np.median(ball[planted_frames(clip, leg.foot[:, :3, 3], ball), 2]))
+    return float(min(heights))
+
+
+def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
+    """Sample the clip over the scene's range, plan it and keep the plan in the settings."""
+    writable_or_refuse(ob)
+    rig = read_rig(ob)
+    settings = ob.foot_ik
+    if settings.ground_source == "COLLECTION" and settings.ground_collection is None:
+        raise Refusal("Pick the collection that holds the ground, or set Ground to Scene or Floor")
+    with live.suspended(ob):
+        refuse_driven(scene, ob, rig)
+        ground = MeshGround(ob)
+        frames = frame_range(scene)
+        sample = yield from step_through(scene, ob, rig, frames, [ground.visit])
+        fps = live.scene_fps(scene)
+        clip, _ = to_clip(sample, rig, fps)
+        ground.settle(sample.carrier, leg_length(sample, rig))
+        if settings.ground_source != "FLOOR" and not ground.pieces:
+            raise Refusal("There is no ground to stand on: show the ground, pick its collection, or set Ground to Floor")
+        options = options_of(ob, edits_of(ob, frames[0]))
+        plan = make_plan(clip, ground, options)
+    notes = notes_on(plan)
+    settings.plan = pack_plan(plan, frames[0], [leg.foot for leg in rig.legs], notes)
+    for item, sole in zip(used_legs(ob), plan.soles, strict=True):
+        item.sole = pack_sole(sole)
+    list_contacts(ob, plan, frames[0])
+    settings.fingerprint = fingerprint(scene, ob)
+    live.refresh(ob)
+    return notes
+
+
+def writable_or_refuse(ob: bpy.types.Object | None) -> None:
+    if ob is None or ob.type != "ARMATURE":
+        raise Refusal("Select an armature: Foot IK corrects the legs of a rig")
+    if ob.library is not None:
+        raise Refusal(f"{ob.name} is linked from another file: make a library override of it first")
+    if ob.mode == "EDIT":
+        raise Refusal(f"{ob.name} is in Edit Mode: leave it first")
+    if ob.data.pose_position == "REST":
+        raise Refusal(f"{ob.data.name} shows its rest position: set the armature to Pose Position first")
+
+
+def refuse_driven(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig) -> None:
+    """Refuse bones that something else than their own channels moves, found by measuring, and pelvis bones that are
+    connected to their parent."""
+    if ob.data.bones[rig.pelvis].use_connect and ob.data.bones[rig.pelvis].parent:
+        raise Refusal(f"The pelvis bone {rig.pelvis} is connected to its parent and cannot be moved: disconnect it in "
+                      "Edit Mode, or pick its parent as the pelvis")
+    evaluated = ob.evaluated_get(bpy.context.evaluated_depsgraph_get())
+    unit = leg_length(read_frame(ob, rig, bpy.context.evaluated_depsgraph_get(), scene.frame_current), rig)
+    scale = max(abs(v) for v in ob.matrix_world.to_scale())
+    written = [rig.pelvis, *(n for leg in rig.legs for n in leg.chain)]
+    for name in dict.fromkeys(written):
+        bone = evaluated.pose.bones[name]
+        rest = bone.bone
+        parent = {"parent_matrix": bone.parent.matrix, "parent_matrix_local": rest.parent.matrix_local} if bone.parent else {}
+        free = rest.convert_local_to_pose(bone.matrix_basis, rest.matrix_local, **parent)
+        off = max((free.translation - bone.matrix.translation).length * scale / unit,
+                  free.to_quaternion().rotation_difference(bone.matrix.to_quaternion()).angle)
+        if off > 0.01:
+            raise Refusal(f"The bone {name} is moved by a constraint, so its own channels do not count: bake the rig to FK "
+                          "first (Object > Animation > Bake Action with Visual Keying), or mute the constraint")
+    drivers = ob.animation_data.drivers if ob.animation_data else ()
+    for driver in drivers:
+        for name in written:
+            if driver.data_path.startswith(f'pose.bones["{bpy.utils.escape_identifier(name)}"].'):
+                raise Refusal(f"The bone {name} is moved by a driver: remove the driver, or bake it first")
+
+
+def edits_of(ob: bpy.types.Object, first: int) -> tuple[tuple[Edit, ...], ...]:
+    """The contacts that the user has edited, per leg, as frame indices."""
+    return tuple(tuple(Edit(c.start - first, c.end + 1 - first, c.mode) for c in ob.foot_ik.contacts
+                       if c.edited and c.leg == leg.name) for leg in used_legs(ob))
+
+
+def list_contacts(ob: bpy.types.Object, plan: Plan, first: int) -> None:
+    """Write the planned contacts into the settings; those edited by hand stay."""
+    kept = [(c.leg, c.start, c.end, c.mode) for c in ob.foot_ik.contacts if c.edited]
+    ob.foot_ik.contacts.clear()
+    rows = [(leg.name, c.start + first, c.stop - 1 + first, "AUTO") for leg, foot in zip(used_legs(ob), plan.contacts, strict=True)
+            for c in foot]
+    hand = {(leg, start) for leg, start, _, _ in kept}
+    rows = [r for r in rows if r[:2] not in hand]
+    for edited, (leg, start, end, mode) in sorted([(False, r) for r in rows] + [(True, r) for r in kept], key=lambda r: r[1][1]):
+        item = ob.foot_ik.contacts.add()
+        item.leg, item.start, item.end, item.mode = leg, start, end, mode
+        item.edited = edited
+
+
+def notes_on(plan: Plan) -> list[str]:
+    """What the user should know about a plan."""
+    out = []
+    if plan.in_place:
+        out.append("The character walks on the spot: its feet follow the ground but are not locked; move the object along "
+                   "to lock them")
+    elif not any(plan.contacts):
+        out.append("No foot ever stands still and low: check the floor height")
+    missing = sum(len(c) for c in plan.contacts) - sum(p.contact.locked for foot in plan.prints for p in foot)
+    if missing > 0 and not plan.in_place:
+        out.append(f"{missing} contacts found no ground within reach and keep their animation")
+    return out
+
+
+def plan_state(scene: bpy.types.Scene, ob: bpy.types.Object) -> str:
+    """NONE, STALE or CURRENT: what the plan of an object is worth now."""
+    if not ob.foot_ik.plan:
+        return "NONE"
+    return "CURRENT" if ob.foot_ik.fingerprint == fingerprint(scene, ob) else "STALE"
+
+
+def clear(ob: bpy.types.Object) -> None:
+    """Remove every trace of the settings from an object, its pose as animated."""
+    ob.foot_ik.enabled = False
+    live.restore(ob)
+    for prop in ob.foot_ik.bl_rna.properties:
+        if prop.type == "COLLECTION":
+            getattr(ob.foot_ik, prop.identifier).clear()
+        elif not prop.is_readonly:
+            ob.foot_ik.property_unset(prop.identifier)
+    ob.property_unset("foot_ik")

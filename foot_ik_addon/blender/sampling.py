@@ -1,0 +1,162 @@
+"""Read an animated rig: armature-space poses of its bones, where it stands, and what carries it."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import bpy
+import numpy as np
+from mathutils import Matrix
+
+from ..core.clip import Clip, Leg
+from .rig import Refusal, Rig
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A rig over frames, as animated."""
+
+    frames: np.ndarray
+    """(F,): frame numbers, with sub-frames."""
+    world: np.ndarray
+    """(F, 4, 4): armature space to world."""
+    carrier: np.ndarray
+    """(F, 4, 4): the floor on which the clip was animated to world: rigid, its z up and the floor at z = 0."""
+    pose: dict[str, np.ndarray]
+    """{bone: (F, 4, 4)} in armature space."""
+    basis: dict[str, np.ndarray]
+    """{bone: (F, 4, 4)}: the channels as a matrix."""
+    location: np.ndarray
+    """(F, 3, 3): change of the pelvis bone's head in armature space, per unit of its location channels (columns)."""
+
+    def __len__(self) -> int:
+        return len(self.frames)
+
+
+def read_frame(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph, frame: float) -> Sample:
+    """The rig as the depsgraph has evaluated it, a sample of one frame. Nothing is read from the original object."""
+    evaluated = ob.evaluated_get(depsgraph)
+    bones = evaluated.pose.bones
+    pose = {n: np.array(bones[n].matrix)[None] for n in rig.bones}
+    basis = {n: np.array(bones[n].matrix_basis)[None] for n in rig.bones}
+    return Sample(np.array([frame]), np.array(evaluated.matrix_world)[None],
+                  np.array(carrier(ob, depsgraph))[None], pose, basis, location_axes(bones[rig.pelvis])[None])
+
+
+def joined(samples: list[Sample]) -> Sample:
+    """Samples of single frames as one."""
+    first = samples[0]
+    stack = lambda get: np.concatenate([get(s) for s in samples])
+    return Sample(stack(lambda s: s.frames), stack(lambda s: s.world), stack(lambda s: s.carrier),
+                  {n: stack(lambda s, n=n: s.pose[n]) for n in first.pose},
+                  {n: stack(lambda s, n=n: s.basis[n]) for n in first.basis}, stack(lambda s: s.location))
+
+
+def carrier(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Matrix:
+    """The rigid frame of the floor on which `ob` was animated, in world space (without scale).
+
+    That is the space of its parent with the floor at `floor_height`; the parent's axis nearest to the world's up is up.
+    """
+    height = ob.foot_ik.floor_height
+    if ob.parent is None:
+        return Matrix.Translation((0, 0, height))
+    parent = ob.parent.evaluated_get(depsgraph)
+    space = parent.matrix_world
+    if ob.parent_type == "BONE" and ob.parent_bone in parent.pose.bones:
+        space = space @ parent.pose.bones[ob.parent_bone].matrix
+    axis = max(range(3), key=lambda i: abs(space.col[i].xyz.normalized().z))
+    return floor_frame(space, axis, height)
+
+
+def floor_frame(space: Matrix, axis: int, height: float) -> Matrix:
+    """The rigid frame at `height` along one axis of a space, that axis its z and pointing up."""
+    columns = [space.col[i].xyz for i in range(3)]
+    up = columns[axis].normalized()
+    sign = 1.0 if up.z >= 0 else -1.0
+    x = columns[(axis + 1) % 3]
+    up = up * sign
+    x = (x - up * x.dot(up)).normalized()
+    y = up.cross(x)
+    out = Matrix((x, y, up)).transposed().to_4x4()
+    out.translation = space.translation + columns[axis] * sign * height
+    return out
+
+
+def location_axes(bone: bpy.types.PoseBone) -> np.ndarray:
+    """(3, 3): how the head of a pose bone moves in armature space with its location channels; zero if connected."""
+    rest = bone.bone
+    if rest.use_connect and rest.parent:
+        return np.zeros((3, 3))
+    parent = {"parent_matrix": bone.parent.matrix, "parent_matrix_local": rest.parent.matrix_local} if bone.parent else {}
+    head = lambda v: rest.convert_local_to_pose(Matrix.Translation(v), rest.matrix_local, **parent).translation
+    origin = head((0, 0, 0))
+    return np.array([head(v) - origin for v in ((1, 0, 0), (0, 1, 0), (0, 0, 1))]).T
+
+
+def to_clip(sample: Sample, rig: Rig, fps: float) -> tuple[Clip, np.ndarray]:
+    """The sample in clip space, and (F, 4, 4) the matrices from clip space to armature space.
+
+    Raises `Refusal` for rigs that are not finite or whose legs have no length.
+    """
+    unit = leg_length(sample, rig)
+    scaled = sample.carrier.copy()
+    scaled[:, :3, :3] *= unit
+    with np.errstate(all="ignore"):
+        try:
+            to_rig = np.linalg.inv(sample.world) @ scaled
+            from_rig = np.linalg.inv(to_rig)
+        except np.linalg.LinAlgError:
+            raise Refusal("The armature object is scaled to nothing: give it a scale other than zero") from None
+    poses = {n: from_rig @ m for n, m in sample.pose.items()}
+    if not all(np.isfinite(m).all() for m in poses.values()):
+        raise Refusal("The animation has a value that is not a number: look for broken keys on the legs or the object")
+    head = lambda n: poses[n][:, :3, 3]
+    legs = tuple(Leg(np.stack([head(leg.upper), head(leg.lower), head(leg.foot)], 1), poses[leg.foot],
+                     poses[leg.toe] if leg.toe else None) for leg in rig.legs)
+    return Clip(fps, head(rig.pelvis), legs), to_rig
+
+
+def leg_length(sample: Sample, rig: Rig) -> float:
+    """World length of upper + lower, the mean of all legs, the median of all frames."""
+    def joint(name: str) -> np.ndarray:
+        return np.einsum("fij,fj->fi", sample.world, sample.pose[name][:, :, 3])[:, :3]
+
+    lengths = [np.linalg.norm(joint(leg.lower) - joint(leg.upper), axis=1)
+               + np.linalg.norm(joint(leg.foot) - joint(leg.lower), axis=1) for leg in rig.legs]
+    unit = float(np.median(np.mean(lengths, 0)))
+    if not np.isfinite(unit) or unit < 1e-6:
+        raise Refusal("The legs have no length in this animation: check the scale of the armature and of its bones")
+    return unit
+
+
+def step_through(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig, frames: list[int],
+                 each: list) -> Iterator[float]:
+    """Visit frames of the scene and read the rig in each; yields the share done, returns the `Sample`.
+
+    `each` are functions of the depsgraph and the frame that read more on the way, such as the ground. The scene is left
+    on the frame on which it was.
+    """
+    kept = scene.frame_current, scene.frame_subframe
+    layer = layer_of(scene, ob)
+    out = []
+    try:
+        for i, frame in enumerate(frames):
+            scene.frame_set(frame)
+            depsgraph = layer.depsgraph
+            out.append(read_frame(ob, rig, depsgraph, frame))
+            for function in each:
+                function(depsgraph, frame)
+            yield (i + 1) / len(frames)
+    finally:
+        scene.frame_set(kept[0], subframe=kept[1])
+    return joined(out)
+
+
+def layer_of(scene: bpy.types.Scene, ob: bpy.types.Object) -> bpy.types.ViewLayer:
+    """A view layer of the scene in which the object is evaluated; raises `Refusal` where there is none."""
+    window = bpy.context.window
+    layers = [window.view_layer] if window and window.scene == scene else []
+    for layer in (*layers, *scene.view_layers):
+        if ob.name in layer.objects and not ob.hide_viewport:
+            return layer
+    raise Refusal(f"{ob.name} is hidden from the scene {scene.name}: show it and its collections first")

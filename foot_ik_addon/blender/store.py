@@ -1,0 +1,73 @@
+"""Keep arrays and plans in string properties, so that they are saved, undone and copied with the object.
+
+Arrays are float32 in base64: a plan takes 64 bytes per frame and leg, and 11 per frame for the pelvis. What is decoded
+is cached by the text itself, so the cache cannot be out of date.
+"""
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from ..core.clip import Sole
+from ..core.plan import FootPlan, Plan
+
+
+@dataclass(frozen=True)
+class SavedPlan:
+    """A plan as it is kept: its correction by frame, what it was made for, and what was said about it."""
+
+    start: int
+    """Frame number of the first row."""
+    legs: tuple[str, ...]
+    """The foot bones of its feet."""
+    plan: Plan
+    notes: tuple[str, ...]
+
+
+def packed(arrays: dict[str, np.ndarray], **extra: object) -> str:
+    """One line of text that holds arrays (as float32) and plain values."""
+    head = {"arrays": {k: list(v.shape) for k, v in arrays.items()}, **extra}
+    body = b"".join(np.ascontiguousarray(v, "<f4").tobytes() for v in arrays.values())
+    return json.dumps(head) + "\n" + base64.b64encode(body).decode("ascii")
+
+
+def unpacked(text: str) -> tuple[dict[str, np.ndarray], dict]:
+    """The arrays and plain values of `packed`."""
+    head, _, body = text.partition("\n")
+    extra = json.loads(head)
+    data = np.frombuffer(base64.b64decode(body), "<f4").astype(float)
+    out, at = {}, 0
+    for name, shape in extra.pop("arrays").items():
+        count = int(np.prod(shape))
+        out[name] = data[at:at + count].reshape(shape)
+        at += count
+    return out, extra
+
+
+def pack_plan(plan: Plan, start: int, legs: list[str], notes: list[str]) -> str:
+    arrays = {"pelvis": plan.pelvis, "reach": plan.reach}
+    for i, foot in enumerate(plan.feet):
+        arrays |= {f"ball{i}": foot.ball, f"move{i}": foot.move, f"turn{i}": foot.turn}
+    return packed(arrays, start=start, legs=legs, notes=notes, in_place=plan.in_place)
+
+
+@lru_cache(maxsize=64)
+def unpack_plan(text: str) -> SavedPlan:
+    arrays, extra = unpacked(text)
+    feet = tuple(FootPlan(arrays[f"ball{i}"], arrays[f"move{i}"], arrays[f"turn{i}"]) for i in range(len(extra["legs"])))
+    plan = Plan(feet, arrays["pelvis"], arrays["reach"], in_place=extra["in_place"])
+    return SavedPlan(extra["start"], tuple(extra["legs"]), plan, tuple(extra["notes"]))
+
+
+def pack_sole(sole: Sole) -> str:
+    return packed({"points": sole.points, "on_toe": sole.on_toe, "plan": sole.plan})
+
+
+@lru_cache(maxsize=256)
+def unpack_sole(text: str) -> Sole:
+    arrays, _ = unpacked(text)
+    return Sole(arrays["points"], arrays["on_toe"] > 0.5, arrays["plan"])

@@ -1,0 +1,100 @@
+"""What the planner reads: the legs of one animated character, in clip space.
+
+Clip space is where the clip stands on its flat floor: z is up, the floor is z = 0, and one unit is one leg
+(upper + lower), so that every length below is a share of the leg and every rig is the same size. It rides on
+whatever carries the character (the armature's parent). `LEG` turns the metres of a 0.9 m leg into legs.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .rotations import transform
+
+LEG = 1 / 0.9
+"""Metres of an adult's 0.9 m leg -> legs: thresholds below are written in the metres people know."""
+
+
+@dataclass(frozen=True)
+class Leg:
+    """One leg over all frames of a clip, in clip space."""
+
+    joints: np.ndarray
+    """(F, 3, 3): heads of upper, lower and foot, that is hip, knee and ankle."""
+    foot: np.ndarray
+    """(F, 4, 4): pose of the foot bone."""
+    toe: np.ndarray | None
+    """(F, 4, 4): pose of the toe bone, whose head is the ball joint; None where the rig has none."""
+
+    @property
+    def extension(self) -> np.ndarray:
+        """(F,): distance from hip to ankle as a share of the leg's own length."""
+        hip, knee, ankle = np.moveaxis(self.joints, 1, 0)
+        full = np.linalg.norm(knee - hip, axis=1) + np.linalg.norm(ankle - knee, axis=1)
+        return np.linalg.norm(ankle - hip, axis=1) / np.maximum(full, 1e-9)
+
+    @property
+    def length(self) -> float:
+        """Median length of upper + lower, in clip units."""
+        hip, knee, ankle = np.moveaxis(self.joints, 1, 0)
+        return float(np.median(np.linalg.norm(knee - hip, axis=1) + np.linalg.norm(ankle - knee, axis=1)))
+
+
+@dataclass(frozen=True)
+class Clip:
+    """A whole clip: frames at `fps`, the pelvis and the legs that are to be planted."""
+
+    fps: float
+    pelvis: np.ndarray
+    """(F, 3): head of the pelvis bone."""
+    legs: tuple[Leg, ...]
+
+    def __len__(self) -> int:
+        return len(self.pelvis)
+
+    def frames(self, seconds: float) -> float:
+        """How many frames last so long."""
+        return seconds * self.fps
+
+
+@dataclass(frozen=True)
+class Sole:
+    """The underside of one foot, attached to the foot bone and, beyond the ball, to the toe bone."""
+
+    points: np.ndarray
+    """(S, 3): points of the sole, each in the space of its bone; the first is the heel, the second the ball."""
+    on_toe: np.ndarray
+    """(S,) bool: which of them are attached to the toe bone."""
+    plan: np.ndarray
+    """(S, 2): the same points on paper: along the foot from the ball, and across, in legs."""
+
+    def tracks(self, leg: Leg) -> np.ndarray:
+        """(F, S, 3): where the points go in clip space."""
+        out = transform(leg.foot[:, None], self.points[None])
+        if leg.toe is not None and self.on_toe.any():
+            out[:, self.on_toe] = transform(leg.toe[:, None], self.points[None, self.on_toe])
+        return out
+
+
+def runs(mask: np.ndarray) -> list[tuple[int, int]]:
+    """(start, stop) of each run of True in a mask (F,)."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], np.asarray(mask, np.int8), [0]))))
+    return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+
+
+def velocity(track: np.ndarray, fps: float) -> np.ndarray:
+    """Velocities (F, ...) per second of a track (F, ...); zero for a single frame."""
+    return np.gradient(track, axis=0) * fps if len(track) > 1 else np.zeros_like(track)
+
+
+def smoothed(track: np.ndarray, sigma: float) -> np.ndarray:
+    """A track (F, ...) blurred by a Gaussian of `sigma` frames; beyond its ends it is mirrored."""
+    radius = min(int(np.ceil(3 * sigma)), len(track) - 1)
+    if radius < 1:
+        return track
+    kernel = np.exp(-0.5 * (np.arange(-radius, radius + 1) / sigma) ** 2)
+    kernel /= kernel.sum()
+    padded = np.concatenate([track[radius:0:-1], track, track[-2:-radius - 2:-1]])
+    columns = padded.reshape(len(padded), -1).T
+    return np.stack([np.convolve(c, kernel, "valid") for c in columns], 1).reshape(track.shape)

@@ -1,0 +1,99 @@
+"""Find when heel and ball of a foot stand on the ground.
+
+A point is in contact while it is low and slow. Retargeted and cartoon clips skate in contact, so what counts as slow
+is found from the clip itself: from the speeds of the frames that are low and calm in height.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .clip import LEG, Leg, Sole, runs, smoothed, velocity
+from .sole import BALL, HEEL
+
+BAND = 0.025 * LEG
+"""A point within this height of its own floor is low: published foot-skate measures use 2.5 cm (Zhang et al. 2018)."""
+FLOOR_SHARE = 2
+"""Percentile of a point's height that is its own floor."""
+SLOWEST = 0.13 * LEG
+"""Points below this speed always count as slow: the noise of good motion capture."""
+PEAK_SHARE = 0.3
+"""Nothing above this share of the point's fastest swing counts as slow."""
+SLACK = 2.5
+"""A point is slow below so many times the median speed of its calm frames."""
+LEAVE = 1.5
+"""A contact ends at so many times the speed that begins it (hysteresis)."""
+SMOOTH, GAP, SHORTEST = 0.012, 0.08, 0.055
+"""Seconds: smoothing of speeds, gaps that are closed, runs that are dropped."""
+
+
+@dataclass(frozen=True)
+class Contact:
+    """One plant of a foot: frame indices [start, stop) and, in them, where heel and ball touch."""
+
+    start: int
+    stop: int
+    heel: np.ndarray
+    """(stop - start,) bool."""
+    ball: np.ndarray
+    """(stop - start,) bool; in every frame heel or ball touches."""
+    locked: bool = True
+    """Whether the foot is held at one footprint; a sliding foot follows the ground under it."""
+
+
+def find_contacts(fps: float, leg: Leg, sole: Sole) -> list[Contact]:
+    """The plants of one foot, in order."""
+    tracks = sole.tracks(leg)
+    heel, ball = (point_contact(tracks[:, i], fps) for i in (HEEL, BALL))
+    either = close_gaps(heel | ball, GAP * fps)
+    out = []
+    for a, b in runs(either):
+        h, t = heel[a:b], ball[a:b]
+        out.append(Contact(a, b, h, t | ~h))
+    return out
+
+
+def point_contact(track: np.ndarray, fps: float) -> np.ndarray:
+    """(F,) bool: the frames in which a point with this track (F, 3) stands."""
+    height = track[:, 2] - np.percentile(track[:, 2], FLOOR_SHARE)
+    flow = smoothed(velocity(track, fps), SMOOTH * fps)
+    speed = np.linalg.norm(flow, axis=1)
+    low = height < BAND
+    limit = slow_limit(speed, low & (np.abs(flow[:, 2]) < SLOWEST))
+    mask = hysteresis(low & (speed < limit), low & (speed < LEAVE * limit))
+    mask = close_gaps(mask, GAP * fps) & low
+    return drop_short(mask, SHORTEST * fps)
+
+
+def slow_limit(speed: np.ndarray, calm: np.ndarray) -> float:
+    """The speed below which a point stands, from speeds (F,) and the frames (F,) that are low and calm."""
+    typical = np.median(speed[calm]) if calm.any() else 0.0
+    return float(np.clip(SLACK * typical, SLOWEST, max(SLOWEST, PEAK_SHARE * speed.max())))
+
+
+def hysteresis(enter: np.ndarray, stay: np.ndarray) -> np.ndarray:
+    """(F,) bool: the runs of `stay` in which some frame of `enter` lies."""
+    out = np.zeros_like(stay)
+    for a, b in runs(stay):
+        out[a:b] = enter[a:b].any()
+    return out
+
+
+def close_gaps(mask: np.ndarray, longest: float) -> np.ndarray:
+    """Fill the gaps between two runs that last at most `longest` frames."""
+    out = mask.copy()
+    spans = runs(mask)
+    for (_, a), (b, _) in zip(spans, spans[1:], strict=False):
+        if b - a <= longest:
+            out[a:b] = True
+    return out
+
+
+def drop_short(mask: np.ndarray, shortest: float) -> np.ndarray:
+    """Clear the runs that last under `shortest` frames, but those cut by the ends of the clip."""
+    out = mask.copy()
+    for a, b in runs(mask):
+        if b - a < shortest and a > 0 and b < len(mask):
+            out[a:b] = False
+    return out

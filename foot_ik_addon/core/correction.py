@@ -1,0 +1,123 @@
+"""The rigid motion that carries the animated foot to its footprints, frame by frame.
+
+For each foot and frame: turn about the ball, then move. In contact it is exact; between contacts a quintic in time
+leads from one to the next, while the animated foot's own motion stays underneath.
+"""
+from __future__ import annotations
+
+import numpy as np
+
+from .clip import Clip, Leg, Sole, runs
+from .footprints import Footprint
+from .ground import Ground
+from .rotations import align, from_rotvec, rotate, to_rotvec, transform
+from .sole import BALL, HEEL
+
+LEAD = 0.3
+"""Seconds in which a foot that enters or leaves the clip in the air loses the speed of its contact's correction."""
+
+
+def correct_foot(clip: Clip, leg: Leg, sole: Sole, prints: list[Footprint], ground: Ground, lock: float) -> tuple[np.ndarray, np.ndarray]:
+    """Moves (F, 3) of the ball and turns (F, 3) about it, a rotation vector, of one foot over the whole clip.
+
+    `lock` 1 holds each contact at its footprint, 0 lets the foot slide as animated and only follow the ground.
+    """
+    move, turn = np.zeros((2, len(clip), 3))
+    known = np.zeros(len(clip), bool)
+    tracks = sole.tracks(leg)
+    for p in prints:
+        span = slice(p.contact.start, p.contact.stop)
+        move[span], turn[span] = in_contact(tracks[span, HEEL], tracks[span, BALL], p, ground, lock)
+        known[span] = True
+    both = np.concatenate([move, turn], 1)
+    fill(both, known, clip.frames(LEAD), clip.fps)
+    return both[:, :3], both[:, 3:]
+
+
+def in_contact(heel: np.ndarray, ball: np.ndarray, p: Footprint, ground: Ground, lock: float) -> tuple[np.ndarray, np.ndarray]:
+    """Moves (n, 3) and turns (n, 3) in the frames of one contact, from the animated tracks (n, 3) of heel and ball."""
+    frames = np.arange(p.contact.start, p.contact.stop)
+    carried = ground.carried(p.piece, p.frame, frames)
+    hold = lock if p.contact.locked else 0.0
+    normal = rotate(carried[:, :3, :3], p.tilt[:, 2])
+    gradient = -normal[:, :2] / np.maximum(normal[:, 2:], 1e-6)
+    origin = transform(carried, p.place)
+
+    def standing(track: np.ndarray, anchor: np.ndarray) -> np.ndarray:
+        """Where a point of the sole belongs: at its anchor or as animated, on the ground and as high above it."""
+        place = np.append(anchor, p.place[2] + p.gradient @ (anchor - p.ball))
+        xy = (1 - hold) * track[:, :2] + hold * transform(carried, place)[:, :2]
+        z = origin[:, 2] + ((xy - origin[:, :2]) * gradient).sum(1) + track[:, 2]
+        return np.column_stack([xy, z])
+
+    yaw = hold * yaw_to_print(heel, ball, p)
+    turn = carried[:, :3, :3] @ p.tilt if hold else align(np.array([0.0, 0.0, 1.0]), normal)
+    turn = turn @ from_rotvec(yaw[:, None] * (0.0, 0.0, 1.0))
+    by_ball = standing(ball, p.ball)
+    by_heel = standing(heel, p.heel) + rotate(turn, ball - heel)
+    w = ball_weight(p.contact.heel, p.contact.ball)[:, None]
+    return (1 - w) * by_heel + w * by_ball - ball, to_rotvec(turn)
+
+
+def yaw_to_print(heel: np.ndarray, ball: np.ndarray, p: Footprint) -> np.ndarray:
+    """Angles (n,) that turn the animated foot to its footprint while heel and ball touch, held where only one does."""
+    way = (ball - heel)[:, :2]
+    yaw = np.unwrap(p.yaw - np.arctan2(way[:, 1], way[:, 0]))
+    yaw -= 2 * np.pi * np.round(np.median(yaw) / (2 * np.pi))
+    flat = np.flatnonzero(p.contact.heel & p.contact.ball)
+    if not len(flat):
+        return np.zeros(len(yaw))
+    return np.interp(np.arange(len(yaw)), flat, yaw[flat])
+
+
+def ball_weight(heel: np.ndarray, ball: np.ndarray) -> np.ndarray:
+    """(n,): how much the ball, and not the heel, holds the foot; it passes over only while both touch."""
+    n = len(heel)
+    w = np.where(ball & ~heel, 1.0, 0.0)
+    for a, b in runs(heel & ball):
+        before = w[a - 1] if a > 0 else (w[b] if b < n else 1.0)
+        after = w[b] if b < n else before
+        x = (np.arange(a, b) - a + 1) / (b - a + 1)
+        w[a:b] = before + (after - before) * quintic(x)
+    return w
+
+
+def quintic(x: np.ndarray) -> np.ndarray:
+    """The C2 ramp from 0 to 1 over x in [0, 1]."""
+    return x**3 * (10 - 15 * x + 6 * x * x)
+
+
+def fill(values: np.ndarray, known: np.ndarray, lead: float, fps: float) -> None:
+    """Fill, in place, the unknown frames of values (F, C) by quintics that leave and arrive with the speed of the known.
+
+    Before the first known frame and after the last, the value loses its speed within `lead` frames and stays.
+    """
+    spans = runs(known)
+    if not spans:
+        return
+    for (_, a), (b, _) in zip(spans, spans[1:], strict=False):
+        leave, arrive = outward_speed(values, known, a - 1, 1, fps), -outward_speed(values, known, b, -1, fps)
+        values[a:b] = hermite(values[a - 1], values[b], leave, arrive, np.arange(a, b) - (a - 1), b - a + 1)
+    first, last = spans[0][0], spans[-1][1] - 1
+    for edge, frames in ((first, np.arange(first)), (last, np.arange(last + 1, len(values)))):
+        x = np.minimum(np.abs(frames - edge) / lead, 1.0)[:, None]
+        away = outward_speed(values, known, edge, -1 if edge == first else 1, fps) if len(frames) else 0.0
+        values[frames] = values[edge] + lead * away * (x - 2.5 * x**4 + 3 * x**5 - x**6)
+
+
+def outward_speed(values: np.ndarray, known: np.ndarray, edge: int, outward: int, fps: float) -> np.ndarray:
+    """Change per frame (C,) with which the known values leave at `edge`, over their last thirtieth of a second."""
+    n = 0
+    while n < max(1, round(fps / 30)) and 0 <= edge - outward * (n + 1) < len(values) and known[edge - outward * (n + 1)]:
+        n += 1
+    return (values[edge] - values[edge - outward * n]) / n if n else np.zeros(values.shape[1])
+
+
+def hermite(p0: np.ndarray, p1: np.ndarray, v0: np.ndarray, v1: np.ndarray, t: np.ndarray, length: float) -> np.ndarray:
+    """The quintic (n, C) from p0 to p1 (C,) in `length` frames with speeds v0, v1 per frame and no acceleration at either
+    end, at times t (n,)."""
+    x = (t / length)[:, None]
+    ramp = quintic(x)
+    rise = x - 6 * x**3 + 8 * x**4 - 3 * x**5
+    fall = -4 * x**3 + 7 * x**4 - 3 * x**5
+    return p0 + (p1 - p0) * ramp + length * (v0 * rise + v1 * fall)

@@ -1,0 +1,161 @@
+"""Lay the contacts of a foot on the ground."""
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .clip import Clip, Leg, Sole
+from .contacts import Contact
+from .ground import Ground
+from .rest import Limits, Stance
+from .rotations import align
+from .sole import BALL, HEEL
+
+HEADROOM = 0.5
+"""Rays that sample the ground start this much of a leg above where the foot is expected."""
+SHIFTS = np.linspace(-1, 1, 9)
+"""Places along the foot at which a footprint is tried, as shares of the largest shift."""
+SHIFT_PRICE = 0.04
+"""A shift of a foot's length costs as much as a mean gap of this share of its length."""
+STEEPEST = np.tan(np.radians(40.0))
+"""Rise over run between two footprints, beyond a single step, that is still ground and not the foot of a cliff."""
+HELD = 0.25
+"""Seconds: a swing cut by an end of the clip that lasts longer than this gets a footprint of its own there."""
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """Where one contact lies: on the flat floor of the clip, and on the ground (in clip space at `frame`)."""
+
+    contact: Contact
+    ball: np.ndarray
+    heel: np.ndarray
+    """(2,): anchors on the flat floor."""
+    yaw: float
+    """Direction from heel to ball on the flat floor, radians."""
+    frame: int
+    piece: int
+    place: np.ndarray
+    """(3,): the ball's place on the ground."""
+    tilt: np.ndarray
+    """(3, 3): rotation from the flat floor to the ground."""
+
+    @property
+    def gradient(self) -> np.ndarray:
+        """(2,): rise of the ground's plane along x and y."""
+        n = self.tilt[:, 2]
+        return -n[:2] / max(n[2], 1e-6)
+
+
+def lay_footprints(clip: Clip, soles: list[Sole], contacts: list[list[Contact]], ground: Ground,
+                   limits: Limits) -> list[list[Footprint]]:
+    """Footprints of every leg, in order. A contact without ground has none."""
+    prints = [[on_floor(clip, leg, sole, c) for c in with_ends(clip, found)]
+              for leg, sole, found in zip(clip.legs, soles, contacts, strict=True)]
+    bases = expected_heights(prints, ground, limits)
+    return [[placed for p, base in zip(foot, heights, strict=True)
+             if np.isfinite(base) and (placed := on_ground(p, base, sole, ground, limits)) is not None]
+            for foot, heights, sole in zip(prints, bases, soles, strict=True)]
+
+
+def with_ends(clip: Clip, contacts: list[Contact]) -> list[Contact]:
+    """The contacts, sliding ones frame by frame, and one sliding frame where the clip's first or last frame cuts a long
+    swing."""
+    first = contacts[0].start if contacts else len(clip)
+    last = contacts[-1].stop if contacts else 0
+    out = []
+    if first > clip.frames(HELD):
+        out.append(sliding_frame(0))
+    for c in contacts:
+        out.extend([c] if c.locked else [sliding_frame(f) for f in range(c.start, c.stop)])
+    if len(clip) - last > clip.frames(HELD) and len(clip) > 1:
+        out.append(sliding_frame(len(clip) - 1))
+    return out
+
+
+def sliding_frame(frame: int) -> Contact:
+    """A contact of one frame that follows the ground under the ball."""
+    one = np.ones(1, bool)
+    return Contact(frame, frame + 1, ~one, one, locked=False)
+
+
+def on_floor(clip: Clip, leg: Leg, sole: Sole, contact: Contact) -> Footprint:
+    """Fit one footprint to all frames of a contact."""
+    span = slice(contact.start, contact.stop)
+    tracks = sole.tracks(Leg(leg.joints[span], leg.foot[span], None if leg.toe is None else leg.toe[span]))[..., :2]
+    heel, ball = tracks[:, HEEL], tracks[:, BALL]
+    flat = contact.heel & contact.ball
+    seen = flat if flat.any() else np.ones_like(flat)
+    way = (ball - heel)[seen].mean(0)
+    yaw = float(np.arctan2(way[1], way[0]))
+    step = np.array([np.cos(yaw), np.sin(yaw)]) * np.linalg.norm((ball - heel)[seen], axis=1).mean()
+    anchor = np.concatenate([ball[contact.ball], heel[contact.heel] + step]).mean(0)
+    frame = (contact.start + contact.stop - 1) // 2
+    return Footprint(contact, anchor, anchor - step, yaw, frame, -1, np.append(anchor, 0.0), np.eye(3))
+
+
+def expected_heights(prints: list[list[Footprint]], ground: Ground, limits: Limits) -> list[np.ndarray]:
+    """Height of the ground on which each footprint lies: one path through the layers of the ground, in order of time.
+
+    The path that climbs least is taken (Viterbi), so that a roof, a bridge or a storey below is not mistaken for the
+    ground. A footprint that no step or slope leads to has NaN.
+    """
+    order = sorted((p.frame, i, k) for i, foot in enumerate(prints) for k, p in enumerate(foot))
+    out = [np.full(len(foot), np.nan) for foot in prints]
+    if not order:
+        return out
+    points = np.array([(prints[i][k].ball + prints[i][k].heel) / 2 for _, i, k in order])
+    layers = ground.layers(points, np.array([f for f, _, _ in order]))
+    known = np.flatnonzero(np.isfinite(layers).any(1))
+    if not len(known):
+        return out
+    z, at = layers[known], points[known]
+    cost = np.where(np.isfinite(z[0]), 1e-3 * np.abs(z[0]), np.inf)
+    back = []
+    for a, b in zip(z, z[1:], strict=False):
+        step = cost[:, None] + np.abs(b[None, :] - a[:, None])
+        step = np.where(np.isfinite(step), step, np.inf)
+        back.append(np.argmin(step, 0))
+        cost = step.min(0)
+    path = [int(np.argmin(cost))]
+    for row in reversed(back):
+        path.append(int(row[path[-1]]))
+    heights = z[np.arange(len(z)), path[::-1]]
+    for n in reachable(at, heights, limits):
+        _, i, k = order[known[n]]
+        out[i][k] = heights[n]
+    return out
+
+
+def reachable(points: np.ndarray, heights: np.ndarray, limits: Limits) -> list[int]:
+    """Indices of the footprints (N, 2), (N,) that a step or a slope leads to from one of their neighbours in time."""
+    def near(a: int, b: int) -> bool:
+        run = float(np.linalg.norm(points[a] - points[b]))
+        return abs(heights[a] - heights[b]) <= limits.step + STEEPEST * run
+
+    last = len(heights) - 1
+    return [n for n in range(len(heights)) if last == 0 or (n > 0 and near(n, n - 1)) or (n < last and near(n, n + 1))]
+
+
+def on_ground(p: Footprint, base: float, sole: Sole, ground: Ground, limits: Limits) -> Footprint | None:
+    """Lay one footprint on the ground near the height `base`; None where nothing carries it."""
+    stance = Stance(sole.plan)
+    forward = np.array([np.cos(p.yaw), np.sin(p.yaw)])
+    across = np.array([-forward[1], forward[0]])
+    size = float(np.ptp(sole.plan[:, 0]))
+    shifts = SHIFTS * limits.shift * size if p.contact.locked and limits.shift > 0 else np.zeros(1)
+    balls = p.ball + shifts[:, None] * forward
+    spots = balls[:, None] + sole.plan[:, :1] * forward + sole.plan[:, 1:] * across
+    points = np.concatenate([spots.reshape(-1, 2), np.full((spots.shape[0] * spots.shape[1], 1), base + HEADROOM)], 1)
+    heights, pieces = ground.below(points, np.full(len(points), p.frame))
+    heights, pieces = heights.reshape(len(shifts), -1), pieces.reshape(len(shifts), -1)
+    found = np.isfinite(heights) & (heights > base - limits.step)
+    if not found.any():
+        return None
+    rest = stance.rest(heights, np.full(len(shifts), base), limits)
+    best = int(np.argmin(rest.price + np.abs(shifts) * SHIFT_PRICE + np.where(found.any(1), 0, np.inf)))
+    normal = np.array([*(-rest.slope[best, 0] * forward - rest.slope[best, 1] * across), 1.0])
+    under = np.where(found[best], heights[best], -np.inf)
+    return replace(p, piece=int(pieces[best, int(np.argmax(under))]), ball=balls[best], heel=p.heel + balls[best] - p.ball,
+                   place=np.append(balls[best], rest.height[best]), tilt=align(np.array([0.0, 0.0, 1.0]), normal))

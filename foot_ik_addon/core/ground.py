@@ -1,0 +1,36 @@
+"""What the planner asks of the ground, in clip space; `blender/ground.py` answers from meshes."""
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+
+class Ground(Protocol):
+    """Heights under points, in clip space, at frames given by their index in the clip."""
+
+    def below(self, points: np.ndarray, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Heights (N,) of the first ground straight below points (N, 3), NaN where there is none; and (N,) int,
+        which piece of ground that is (-1: none)."""
+        ...
+
+    def layers(self, points: np.ndarray, frames: np.ndarray) -> np.ndarray:
+        """Heights (N, K) of every ground above or below points (N, 2), highest first, padded with NaN."""
+        ...
+
+    def carried(self, piece: int, start: int, frames: np.ndarray) -> np.ndarray:
+        """(N, 4, 4): how a piece of ground has moved from frame `start` to each of `frames` (N,)."""
+        ...
+
+
+class Floor:
+    """The flat floor z = 0 on which the clip was animated."""
+
+    def below(self, points: np.ndarray, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.zeros(len(points)), np.zeros(len(points), int)
+
+    def layers(self, points: np.ndarray, frames: np.ndarray) -> np.ndarray:
+        return np.zeros((len(points), 1))
+
+    def carried(self, piece: int, start: int, frames: np.ndarray) -> np.ndarray:
+        return np.broadcast_to(np.eye(4), (len(frames), 4, 4))

@@ -1,0 +1,179 @@
+"""The plan: from a clip and a ground to one correction per foot and frame, and one pelvis curve."""
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .clip import LEG, Clip, Leg, Sole, smoothed, velocity
+from .contacts import BAND, Contact, find_contacts
+from .correction import correct_foot
+from .edits import Edit, edited
+from .footprints import Footprint, lay_footprints
+from .ground import Ground
+from .pelvis import UP, pelvis_curve, reach_limit
+from .reach import root_interval
+from .rest import Limits
+from .rotations import from_rotvec, normalized, rotate
+from .sole import BALL, find_sole
+from .swing import swing_lift
+
+SLIDING, LOCKED = 0, 1
+SUPPORT_BLUR = 0.08
+"""Seconds over which a foot takes and gives up the pelvis."""
+AIRBORNE = 0.05
+"""Weight of a foot in the air in the pelvis' preferred height, against 1 for one that stands."""
+TREADMILL = 0.3 * LEG
+"""Metres a second with which the feet of an in-place cycle slide at least."""
+
+
+@dataclass(frozen=True)
+class FootPlan:
+    """What is done to one foot. The first axis is SLIDING, LOCKED: the correction for lock weights 0 and 1."""
+
+    ball: np.ndarray
+    """(3,): the ball, in the space of the foot bone."""
+    move: np.ndarray
+    """(2, F, 3): motion of the ball, in clip space."""
+    turn: np.ndarray
+    """(2, F, 3): rotation vector of the turn about the ball, in clip space."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that the corrected pose of a frame needs beside the animated pose of that frame."""
+
+    feet: tuple[FootPlan, ...]
+    pelvis: np.ndarray
+    """(2, F): height by which the pelvis is moved, in clip space; the first axis as in `FootPlan`."""
+    reach: np.ndarray
+    """(legs,): how far each leg may be extended, as a share of its length."""
+    contacts: tuple[tuple[Contact, ...], ...] = ()
+    prints: tuple[tuple[Footprint, ...], ...] = ()
+    soles: tuple[Sole, ...] = ()
+    in_place: bool = False
+    """The character walks on the spot: its feet follow the ground and are not locked."""
+
+    def __len__(self) -> int:
+        return self.pelvis.shape[1]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user sets of a plan."""
+
+    limits: Limits
+    lowers_pelvis: tuple[bool, ...]
+    """Per leg: whether the pelvis moves so that the leg reaches."""
+    edits: tuple[tuple[Edit, ...], ...] = ()
+    """Per leg: contacts that the user has edited."""
+
+
+def make_plan(clip: Clip, ground: Ground, options: Options) -> Plan:
+    """Plan a whole clip over a ground."""
+    forward = facing(clip)
+    soles = [find_sole(clip, leg, forward) for leg in clip.legs]
+    drift = treadmill(clip, soles)
+    contacts = [find_contacts(clip.fps, travelling(leg, -drift, clip.fps), sole)
+                for leg, sole in zip(clip.legs, soles, strict=True)]
+    in_place = bool(np.any(drift))
+    if in_place:
+        contacts = [[replace(c, locked=False) for c in foot] for foot in contacts]
+    for i, edits in enumerate(options.edits):
+        contacts[i] = edited(contacts[i], list(edits), len(clip))
+    prints = lay_footprints(clip, soles, contacts, ground, options.limits)
+    plan = follow(clip, soles, prints, ground, options)
+    return replace(plan, contacts=tuple(map(tuple, contacts)), prints=tuple(map(tuple, prints)), soles=tuple(soles),
+                   in_place=in_place)
+
+
+def follow(clip: Clip, soles: list[Sole], prints: list[list[Footprint]], ground: Ground, options: Options) -> Plan:
+    """Corrections that carry the feet to their footprints, and the pelvis that they need."""
+    feet, pelvis = [], []
+    reach = [reach_limit(clip, leg.extension) for leg in clip.legs]
+    for leg, sole, foot in zip(clip.legs, soles, prints, strict=True):
+        tracks = sole.tracks(leg)
+        both = []
+        for lock in (SLIDING, LOCKED):
+            move, turn = correct_foot(clip, leg, sole, foot, ground, lock)
+            after = moved(tracks, tracks[:, BALL], move, turn)
+            move[:, 2] += swing_lift(clip, tracks, after, standing(foot, len(clip)), ground)
+            both.append((move, turn))
+        feet.append(FootPlan(sole.points[BALL], *(np.stack(x) for x in zip(*both, strict=True))))
+    for lock in (SLIDING, LOCKED):
+        wanted, highest = pelvis_tube(clip, soles, prints, [(f.move[lock], f.turn[lock]) for f in feet], reach, options)
+        pelvis.append(pelvis_curve(wanted, highest, clip.fps))
+    return Plan(tuple(feet), np.stack(pelvis), np.array([float(np.percentile(r, 50)) for r in reach]))
+
+
+def pelvis_tube(clip: Clip, soles: list[Sole], prints: list[list[Footprint]], moves: list[tuple[np.ndarray, np.ndarray]],
+                reach: list[np.ndarray], options: Options) -> tuple[np.ndarray, np.ndarray]:
+    """(F,) preferred heights of the pelvis, and (F,) the highest from which every leg reaches its foot."""
+    weight, lift = np.zeros((2, len(clip.legs), len(clip)))
+    highest = np.full(len(clip), np.inf)
+    for i, (leg, sole, foot, (move, turn)) in enumerate(zip(clip.legs, soles, prints, moves, strict=True)):
+        stands = standing(foot, len(clip)).astype(float)
+        weight[i] = smoothed(stands, clip.frames(SUPPORT_BLUR)) + AIRBORNE
+        ball = sole.tracks(leg)[:, BALL]
+        ankle = moved(leg.joints[:, 2:], ball, move, turn)[:, 0]
+        lift[i] = ankle[:, 2] - leg.joints[:, 2, 2]
+        if options.lowers_pelvis[i] and foot:
+            _, high = root_interval(leg.joints[:, 0], ankle, reach[i] * leg.length, UP)
+            highest = np.minimum(highest, np.where(np.isfinite(high), high, np.inf))
+    return (weight * lift).sum(0) / weight.sum(0), highest
+
+
+def moved(points: np.ndarray, ball: np.ndarray, move: np.ndarray, turn: np.ndarray) -> np.ndarray:
+    """Points (F, S, 3) of a foot after its correction: turned about the ball (F, 3), then moved."""
+    return rotate(from_rotvec(turn)[:, None], points - ball[:, None]) + (ball + move)[:, None]
+
+
+def standing(prints: list[Footprint], count: int) -> np.ndarray:
+    """(F,) bool: the frames in which a foot has a footprint."""
+    out = np.zeros(count, bool)
+    for p in prints:
+        out[p.contact.start:p.contact.stop] = True
+    return out
+
+
+def facing(clip: Clip) -> np.ndarray:
+    """(F, 3): where the character faces, level: square to the line from its right hip to its left, toes ahead."""
+    if len(clip.legs) < 2:
+        across = np.tile((1.0, 0.0, 0.0), (len(clip), 1))
+    else:
+        across = clip.legs[0].joints[:, 0] - clip.legs[1].joints[:, 0]
+    ahead = normalized(np.column_stack([across[:, 1], -across[:, 0], 0 * across[:, 0]]), (0.0, -1.0, 0.0))
+    toes = np.mean([((leg.joints[:, 1] - (leg.joints[:, 0] + leg.joints[:, 2]) / 2) * ahead).sum(1) for leg in clip.legs])
+    return ahead if toes >= 0 else -ahead
+
+
+def treadmill(clip: Clip, soles: list[Sole]) -> np.ndarray:
+    """(3,): the velocity of the belt that an in-place cycle walks on; zero where the character travels or stands."""
+    flow = []
+    for leg, sole in zip(clip.legs, soles, strict=True):
+        ball = sole.tracks(leg)[:, BALL]
+        v = velocity(ball, clip.fps)
+        low = ball[:, 2] < np.percentile(ball[:, 2], 2) + BAND / 2
+        flow.append(v[low & (np.abs(v[:, 2]) < TREADMILL / 2)])
+    flow = np.concatenate(flow) * (1, 1, 0)
+    if len(flow) < 4:
+        return np.zeros(3)
+    belt = np.median(flow, 0)
+    speed = np.linalg.norm(belt)
+    steady = np.median(np.linalg.norm(flow - belt, axis=1)) < 0.4 * speed
+    travel = np.linalg.norm((clip.pelvis[-1] - clip.pelvis[0])[:2]) * clip.fps / max(len(clip) - 1, 1)
+    return belt if speed > TREADMILL and steady and travel < 0.25 * speed else np.zeros(3)
+
+
+def travelling(leg: Leg, added: np.ndarray, fps: float) -> Leg:
+    """One leg, travelling with an added velocity (3,) per second."""
+    if not np.any(added):
+        return leg
+    way = np.arange(len(leg.joints))[:, None] / fps * added
+
+    def along(pose: np.ndarray) -> np.ndarray:
+        out = pose.copy()
+        out[:, :3, 3] += way
+        return out
+
+    return Leg(leg.joints + way[:, None], along(leg.foot), None if leg.toe is None else along(leg.toe))

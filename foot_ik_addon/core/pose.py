@@ -1,0 +1,124 @@
+"""The corrected pose: animated pose and plan in, rotations of the leg bones and motion of the pelvis out.
+
+One batch of frames at a time, a live frame being a batch of one. Legs are solved in armature space, where bones keep
+their lengths whatever the scale of the object.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from . import ccd, fabrik
+from .chain import turns_from_joints
+from .clip import Clip
+from .plan import moved
+from .reach import stretch_factor
+from .rotations import from_rotvec, length, nearest_rotation, rotate, transform, transposed
+from .two_bone import turn_leg
+
+NEARLY_STRAIGHT = 0.9999
+"""The farthest a leg is ever extended, as a share of its length."""
+
+
+@dataclass(frozen=True)
+class LegJob:
+    """How one leg is solved."""
+
+    solver: str
+    """TWO_BONE, FABRIK or CCD."""
+    stretch: float
+    """How much longer the leg may become; 0 for not at all."""
+    carried: bool
+    """The leg moves along with the pelvis."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The plan at F frames, weights applied; in clip space."""
+
+    ball: np.ndarray
+    """(legs, 3): the ball of each foot, in the space of its foot bone."""
+    move: np.ndarray
+    """(F, legs, 3)"""
+    turn: np.ndarray
+    """(F, legs, 3)"""
+    pelvis: np.ndarray
+    """(F,)"""
+    reach: np.ndarray
+    """(legs,)"""
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """What to do to the bones, in armature space."""
+
+    pelvis: np.ndarray
+    """(F, 3): motion of the pelvis."""
+    turns: tuple[np.ndarray, ...]
+    """Per leg (F, bones of the chain, 3, 3): rotation of each bone, from its animated to its corrected pose."""
+    stretch: np.ndarray
+    """(F, legs): factor of the leg's length."""
+    residual: np.ndarray
+    """(F, legs): distance by which the ankle misses its place, in legs."""
+
+
+def weighted(plan_rows: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Rows (2, F, ...) of SIDING and LOCKED mixed by lock weights (F,)."""
+    w = weight.reshape(-1, *[1] * (plan_rows.ndim - 2))
+    return (1 - w) * plan_rows[0] + w * plan_rows[1]
+
+
+def correct(clip: Clip, chains: tuple[np.ndarray, ...], to_rig: np.ndarray, jobs: tuple[LegJob, ...], rows: Rows) -> Corrected:
+    """Solve all legs in all frames.
+
+    `chains` are the joints of each leg (F, bones, 3) in armature space, hip first and ankle last; `to_rig` (F, 4, 4) leads
+    from clip space there.
+    """
+    linear = to_rig[:, :3, :3]
+    pelvis = rows.pelvis[:, None] * linear[:, :, 2]
+    turns, stretch, residual = [], [], []
+    unit = np.cbrt(np.abs(np.linalg.det(linear)))
+    for i, (leg, joints, job) in enumerate(zip(clip.legs, chains, jobs, strict=True)):
+        ball = transform(leg.foot, rows.ball[i])
+        ankle = moved(leg.joints[:, 2:], ball, rows.move[:, i], rows.turn[:, i])[:, 0]
+        target = transform(to_rig, ankle)
+        foot = nearest_rotation(linear @ from_rotvec(rows.turn[:, i]) @ np.linalg.inv(linear))
+        joints = joints + (pelvis[:, None] if job.carried else 0.0)
+        root = joints[:, 0]
+        full = length(np.diff(joints, axis=1)).sum(1)
+        k = np.ones(len(joints))
+        if job.stretch > 0:
+            k = stretch_factor(length(target - root), full * NEARLY_STRAIGHT, job.stretch)
+            joints = root[:, None] + k[:, None, None] * (joints - root[:, None])
+        hinge = rotate(linear, ball - leg.joints[:, 2])
+        legs, short = solve_chain(joints, target, hinge, job.solver, rows.reach[i])
+        turns.append(np.concatenate([legs, foot[:, None]], 1))
+        stretch.append(k)
+        residual.append(short / unit)
+    return Corrected(pelvis, tuple(turns), np.stack(stretch, 1), np.stack(residual, 1))
+
+
+def solve_chain(joints: np.ndarray, target: np.ndarray, hinge: np.ndarray, solver: str, reach: float) -> tuple[np.ndarray, np.ndarray]:
+    """Rotations (F, J - 1, 3, 3) of the segments of a chain (F, J, 3) that bring its end to the target (F, 3), and what is
+    missing (F,). It is softened beyond `reach`, or beyond how far the animation itself extends it."""
+    if solver == "TWO_BONE":
+        span = length(joints[:, 2] - joints[:, 0]) / np.maximum(length(np.diff(joints, axis=1)).sum(1), 1e-12)
+        turn = turn_leg(joints[:, 0], joints[:, 1], joints[:, 2], target, hinge=hinge,
+                        soft_start=np.clip(np.maximum(span, reach), 0.0, NEARLY_STRAIGHT))
+        return np.stack([turn.upper, turn.lower], 1), turn.residual
+    solve = {"FABRIK": fabrik.solve, "CCD": ccd.solve}[solver]
+    chain = solve(joints, target, hinge=hinge)
+    return turns_from_joints(joints, chain.joints), chain.residual
+
+
+def local_turns(pose: np.ndarray, basis: np.ndarray, turns: np.ndarray) -> np.ndarray:
+    """Rotations (F, B, 3, 3) of the channels of a chain of bones whose corrected poses are `turns` of the animated ones.
+
+    `pose` and `basis` (F, B, 4, 4) are armature-space poses and channels as animated. The space X in which a bone's
+    channels act, pose = X basis, turns with whatever turns its parent, for every way of inheriting rotation and scale.
+    """
+    space = nearest_rotation(pose[..., :3, :3] @ np.linalg.inv(basis[..., :3, :3]))
+    before = np.concatenate([np.broadcast_to(np.eye(3), (len(turns), 1, 3, 3)), turns[:, :-1]], 1)
+    own = transposed(before) @ turns
+    return transposed(space) @ own @ space @ nearest_rotation(basis[..., :3, :3])

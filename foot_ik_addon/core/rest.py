@@ -1,0 +1,92 @@
+"""How a sole rests on broken ground: the plane that touches the ground without cutting it.
+
+On a stair edge or on rubble a least-squares plane cuts the ground. A rigid sole that is let down rests on three of
+the samples with its middle between them: that is the lowest plane, in the mean, that stays above all samples, the
+facet of their upper convex hull over the middle. It is found among all triples of samples at once.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from .clip import LEG
+
+TOUCH = 0.02 * LEG
+"""A sole point higher than this over the ground hangs: it does not carry."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What ground a foot accepts."""
+
+    pitch: float
+    roll: float
+    """Largest tilt along and across the foot, radians."""
+    step: float
+    """Largest height of a step, in legs."""
+    shift: float
+    """How far a footprint may move to a better place, as a share of the foot's length."""
+
+    @property
+    def slope(self) -> np.ndarray:
+        return np.tan([self.pitch, self.roll])
+
+
+@dataclass(frozen=True)
+class Rest:
+    """A sole at rest over N places: height of the plane at the ball, its slope along and across, and its price."""
+
+    height: np.ndarray
+    slope: np.ndarray
+    hang: np.ndarray
+    """(N,): share of the sole that is higher than `TOUCH` above the ground."""
+    price: np.ndarray
+
+
+class Stance:
+    """The outline of one sole, ready to be laid on sampled heights."""
+
+    def __init__(self, plan: np.ndarray):
+        """`plan` (S, 2): sole points along and across the foot, from the ball, in legs."""
+        self.plan = plan
+        basis = np.column_stack([np.ones(len(plan)), plan])
+        triples = np.array(list(combinations(range(len(plan)), 3)))
+        corners = basis[triples]
+        sound = np.abs(np.linalg.det(corners)) > 1e-3 * np.ptp(plan[:, 0]) * np.ptp(plan[:, 1])
+        self.triples = triples[sound]
+        self.solve = np.linalg.inv(corners[sound])
+        self.basis = basis
+
+    def rest(self, heights: np.ndarray, base: np.ndarray, limits: Limits) -> Rest:
+        """Let the sole down on samples (N, S) of the ground, NaN or far below `base` (N,) where there is none.
+
+        The supporting facet, half its tilt and no tilt are tried within the limits; the one with the least mean gap and
+        tilt is taken.
+        """
+        low = base[:, None] - limits.step
+        z = np.maximum(np.where(np.isfinite(heights), heights, low), low)
+        facet = self._facet(z)
+        tried = np.stack([np.clip(facet * share, -limits.slope, limits.slope) for share in (1.0, 0.5, 0.0)])
+        planes = tried @ self.plan.T
+        height = (z - planes).max(-1)
+        gap = height[..., None] + planes - z
+        hang = (gap > TOUCH).mean(-1)
+        price = np.minimum(gap, TOUCH * 4).mean(-1) + TOUCH * np.linalg.norm(tried, axis=-1) * 0.25 \
+            + TOUCH * np.maximum(hang - 0.5, 0) * 8
+        best = np.argmin(price, 0)
+        take = lambda a: np.take_along_axis(a, best.reshape(1, -1, *[1] * (a.ndim - 2)), 0)[0]
+        return Rest(take(height), take(tried), take(hang), take(price))
+
+    def _facet(self, z: np.ndarray) -> np.ndarray:
+        """Slopes (N, 2) of the lowest supporting plane of samples (N, S)."""
+        out = np.empty((len(z), 2))
+        for i in range(0, len(z), 64):  # a bound on memory
+            part = z[i:i + 64]
+            planes = np.einsum("tij,ntj->nti", self.solve, part[:, self.triples])
+            over = np.einsum("nti,si->nts", planes, self.basis) - part[:, None]
+            mean = np.where((over >= -1e-7).all(-1), over.mean(-1), np.inf)
+            best = np.argmin(mean, 1)
+            out[i:i + 64] = planes[np.arange(len(part)), best, 1:]
+        return out

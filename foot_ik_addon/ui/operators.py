@@ -1,0 +1,150 @@
+"""The operators. Each does its work in steps, so that a window shows progress and Esc cancels."""
+from __future__ import annotations
+
+import bpy
+from bpy.props import EnumProperty, IntProperty
+
+from ..blender import planning
+from ..blender.bake import bake
+from ..blender.rig import Refusal
+
+REPORT_PREFIX = "Foot IK: "
+
+
+class Stepped:
+    """An operator whose work is a generator of progress; in a window it runs between the events of the user."""
+
+    bl_options = {"REGISTER", "UNDO"}
+    _steps: planning.Steps | None = None
+    _timer = None
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        ob = context.object
+        if ob is None or ob.type != "ARMATURE":
+            cls.poll_message_set("Select an armature first")
+            return False
+        return True
+
+    def steps(self, context: bpy.types.Context) -> planning.Steps:
+        """The work; raises `Refusal`."""
+        raise NotImplementedError
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        steps = self.steps(context)
+        while True:
+            ended = self.advance(steps)
+            if ended:
+                return ended
+
+    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+        if bpy.app.background or context.window is None:
+            return self.execute(context)
+        self._steps = self.steps(context)
+        manager = context.window_manager
+        manager.progress_begin(0, 100)
+        self._timer = manager.event_timer_add(0.0, window=context.window)
+        manager.modal_handler_add(self)
+        return {"RUNNING_MODAL"}
+
+    def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+        if event.type == "ESC":
+            self._steps.close()
+            self.finish(context)
+            self.report({"INFO"}, REPORT_PREFIX + "cancelled, nothing has changed")
+            return {"CANCELLED"}
+        if event.type != "TIMER":
+            return {"RUNNING_MODAL"}
+        ended = self.advance(self._steps, context)
+        if ended:
+            self.finish(context)
+        return ended or {"RUNNING_MODAL"}
+
+    def advance(self, steps: planning.Steps, context: bpy.types.Context | None = None) -> set[str] | None:
+        """One step of the work; what the operator returns when that was the last."""
+        try:
+            share = next(steps)
+        except StopIteration as end:
+            for note in end.value or ():
+                self.report({"WARNING"}, REPORT_PREFIX + note)
+            return {"FINISHED"}
+        except Refusal as refusal:
+            self.report({"ERROR"}, str(refusal))
+            return {"CANCELLED"}
+        if context is not None:
+            context.window_manager.progress_update(round(100 * share))
+        return None
+
+    def finish(self, context: bpy.types.Context) -> None:
+        context.window_manager.event_timer_remove(self._timer)
+        context.window_manager.progress_end()
+        for area in context.screen.areas if context.screen else ():
+            area.tag_redraw()
+
+
+class FOOT_IK_OT_detect_legs(Stepped, bpy.types.Operator):
+    """Find the pelvis and the legs of the active armature, and the floor that its clip stands on"""
+
+    bl_idname = "foot_ik.detect_legs"
+    bl_label = "Detect Legs"
+
+    def steps(self, context: bpy.types.Context) -> planning.Steps:
+        return planning.detect_legs(context.scene, context.object)
+
+
+class FOOT_IK_OT_plan(Stepped, bpy.types.Operator):
+    """Look at the whole clip, find where the feet stand and lay their footprints on the ground"""
+
+    bl_idname = "foot_ik.plan"
+    bl_label = "Plan"
+
+    def steps(self, context: bpy.types.Context) -> planning.Steps:
+        return planning.plan_clip(context.scene, context.object)
+
+
+class FOOT_IK_OT_bake(Stepped, bpy.types.Operator):
+    """Write the corrected legs and pelvis as keys, and turn the live correction off"""
+
+    bl_idname = "foot_ik.bake"
+    bl_label = "Bake"
+
+    frame_start: IntProperty(name="Start", description="First frame to bake; by default the scene's")
+    frame_end: IntProperty(name="End", description="Last frame to bake; by default the scene's")
+    step: IntProperty(name="Step", description="Frames from key to key", default=1, min=1)
+    target: EnumProperty(
+        name="Target", description="Where the keys go", default="NEW_ACTION", items=(
+            ("NEW_ACTION", "New Action", "A copy of the action with the corrected channels replaced; the original is kept"),
+            ("NLA", "NLA Track", "Only the corrected channels, on a track above the animation")))
+
+    def steps(self, context: bpy.types.Context) -> planning.Steps:
+        scene, given = context.scene, self.properties.is_property_set
+        start = self.frame_start if given("frame_start") else scene.frame_start
+        end = self.frame_end if given("frame_end") else scene.frame_end
+        return bake(scene, context.object, start, end, self.step, self.target)
+
+
+class FOOT_IK_OT_clear(bpy.types.Operator):
+    """Remove every trace of Foot IK from the active armature; its animation stays as it is"""
+
+    bl_idname = "foot_ik.clear"
+    bl_label = "Clear"
+    bl_options = {"REGISTER", "UNDO"}
+
+    poll = Stepped.poll
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        planning.clear(context.object)
+        return {"FINISHED"}
+
+
+CLASSES = (FOOT_IK_OT_detect_legs, FOOT_IK_OT_plan, FOOT_IK_OT_bake, FOOT_IK_OT_clear)
+
+
+def register() -> None:
+    for cls in CLASSES:
+        bpy.utils.register_class(cls)
+
+
+def unregister() -> None:
+    for cls in reversed(CLASSES):
+        bpy.utils.unregister_class(cls)

@@ -1,0 +1,147 @@
+"""The settings: `Object.foot_ik` on armature objects, named as in docs/developing.md."""
+from __future__ import annotations
+
+import bpy
+from bpy.props import (
+    BoolProperty,
+    CollectionProperty,
+    EnumProperty,
+    FloatProperty,
+    FloatVectorProperty,
+    IntProperty,
+    PointerProperty,
+    StringProperty,
+)
+
+from ..blender import live
+
+OVERRIDABLE: set = {"LIBRARY_OVERRIDABLE"}
+INSERTABLE: set = {"LIBRARY_OVERRIDABLE", "USE_INSERTION"}
+
+
+def refresh(settings: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
+    """Show the corrected pose after a setting that acts live has changed."""
+    live.refresh(settings.id_data)
+
+
+def switch(settings: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
+    """Show or hide the corrected pose."""
+    live.switch(settings.id_data)
+
+
+def mark_edited(contact: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
+    """Remember that the user has changed a contact."""
+    contact.edited = True
+
+
+class FootIKBase(bpy.types.PropertyGroup):
+    """The animated value of one bone's channels, put back before every evaluation and on every way out."""
+
+    mode: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
+    rotation: FloatVectorProperty(size=4, options={"HIDDEN"}, override=OVERRIDABLE)
+    location: FloatVectorProperty(size=3, options={"HIDDEN"}, override=OVERRIDABLE)
+    scale: FloatVectorProperty(size=3, options={"HIDDEN"}, override=OVERRIDABLE)
+
+
+class FootIKLeg(bpy.types.PropertyGroup):
+    """One leg: its bones, its weights and its solver."""
+
+    name: StringProperty(name="Name", description="What this leg is called in the lists", override=OVERRIDABLE)
+    upper: StringProperty(name="Upper Leg", description="Bone from the hip to the knee", override=OVERRIDABLE)
+    lower: StringProperty(name="Lower Leg", description="Bone from the knee to the ankle", override=OVERRIDABLE)
+    foot: StringProperty(name="Foot", description="Bone whose head is the ankle", override=OVERRIDABLE)
+    toe: StringProperty(name="Toe", description="Bone whose head is the ball of the foot; may be empty",
+                        override=OVERRIDABLE)
+    enabled: BoolProperty(name="Use Leg", description="Correct this leg", default=True, update=refresh,
+                          override=OVERRIDABLE)
+    position_weight: FloatProperty(name="Position", description="How far the foot is moved to the ground", default=1.0,
+                                   min=0.0, max=1.0, subtype="FACTOR", update=refresh, override=OVERRIDABLE)
+    rotation_weight: FloatProperty(name="Rotation", description="How far the foot is turned to the ground", default=1.0,
+                                   min=0.0, max=1.0, subtype="FACTOR", update=refresh, override=OVERRIDABLE)
+    lock_weight: FloatProperty(name="Lock", description="How firmly a planted foot is held at its footprint", default=1.0,
+                               min=0.0, max=1.0, subtype="FACTOR", update=refresh, override=OVERRIDABLE)
+    solver: EnumProperty(
+        name="Solver", description="How the leg bends to reach its foot", default="AUTO", update=refresh,
+        override=OVERRIDABLE, items=(
+            ("AUTO", "Automatic", "Two bones where the leg has two, a longer chain where it has more"),
+            ("TWO_BONE", "Two Bones", "Closed form for hip, knee and ankle"),
+            ("FABRIK", "FABRIK", "For legs of three and more bones, even bends"),
+            ("CCD", "CCD", "For legs of three and more bones, bends most near the foot")))
+    reach: EnumProperty(
+        name="Out of Reach", description="What happens where the leg is too short", default="PELVIS", update=refresh,
+        override=OVERRIDABLE, items=(
+            ("PELVIS", "Lower the Pelvis", "The pelvis moves so that the leg reaches"),
+            ("ACCEPT", "Accept", "The foot stays short of the ground"),
+            ("STRETCH", "Stretch", "The leg grows, up to the largest stretch")))
+    max_stretch: FloatProperty(name="Largest Stretch", description="How much longer the leg may become", default=0.1,
+                               min=0.0, soft_max=0.1, max=0.5, subtype="FACTOR", update=refresh, override=OVERRIDABLE)
+    sole: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
+
+
+class FootIKContact(bpy.types.PropertyGroup):
+    """One planned contact of a foot with the ground."""
+
+    leg: StringProperty(name="Leg", description="Leg whose foot touches the ground", override=OVERRIDABLE)
+    start: IntProperty(name="Start", description="First frame of the contact", override=OVERRIDABLE)
+    end: IntProperty(name="End", description="Last frame of the contact", override=OVERRIDABLE)
+    mode: EnumProperty(
+        name="Mode", description="What the foot does in this contact", default="AUTO", override=OVERRIDABLE,
+        update=mark_edited, items=(
+            ("AUTO", "Automatic", "As found from the clip"),
+            ("LOCK", "Lock", "The foot is held at its footprint"),
+            ("SLIDE", "Slide", "The foot slides as animated and follows the ground"),
+            ("NONE", "None", "No contact: the foot is in the air")))
+    edited: BoolProperty(name="Edited by Hand", description="Kept as it is when the clip is planned again",
+                         override=OVERRIDABLE)
+
+
+class FootIKSettings(bpy.types.PropertyGroup):
+    """Everything that Foot IK knows about one armature."""
+
+    enabled: BoolProperty(name="Live", description="Show the corrected legs in the viewport and in renders",
+                          update=switch, override=OVERRIDABLE)
+    influence: FloatProperty(name="Influence", description="Weight of the whole correction", default=1.0, min=0.0,
+                             max=1.0, subtype="FACTOR", update=refresh, override=OVERRIDABLE)
+    pelvis: StringProperty(name="Pelvis", description="Bone that is moved to lower or raise the body",
+                           override=OVERRIDABLE)
+    legs: CollectionProperty(type=FootIKLeg, name="Legs", override=INSERTABLE)
+    active_leg: IntProperty(name="Active Leg", description="Leg that is shown below the list", override=OVERRIDABLE)
+    ground_source: EnumProperty(
+        name="Ground", description="What the feet stand on", default="SCENE", override=OVERRIDABLE, items=(
+            ("SCENE", "Scene", "Every visible ground-like object; never the character or other deforming ones"),
+            ("COLLECTION", "Collection", "The objects of one collection, instances included"),
+            ("FLOOR", "Floor", "The flat floor alone")))
+    ground_collection: PointerProperty(type=bpy.types.Collection, name="Collection",
+                                       description="Collection whose objects are the ground", override=OVERRIDABLE)
+    floor_height: FloatProperty(name="Floor Height", description="Height of the flat floor that the clip was animated on",
+                                subtype="DISTANCE", unit="LENGTH", soft_min=-10.0, soft_max=10.0, override=OVERRIDABLE)
+    max_pitch: FloatProperty(name="Largest Pitch", description="Steepest tilt of a foot along its length",
+                             default=0.7, min=0.0, max=1.4, subtype="ANGLE", override=OVERRIDABLE)
+    max_roll: FloatProperty(name="Largest Roll", description="Steepest tilt of a foot across its width",
+                            default=0.45, min=0.0, max=1.4, subtype="ANGLE", override=OVERRIDABLE)
+    max_step: FloatProperty(name="Largest Step", description="Highest step that is still ground, as a share of the leg",
+                            default=0.4, min=0.0, soft_max=1.0, subtype="FACTOR", override=OVERRIDABLE)
+    max_shift: FloatProperty(name="Footprint Shift", default=0.5, min=0.0, max=1.0, subtype="FACTOR", override=OVERRIDABLE,
+                             description="How far a footprint may move to a better place, as a share of the foot's length")
+    contacts: CollectionProperty(type=FootIKContact, name="Contacts", override=INSERTABLE)
+    active_contact: IntProperty(name="Active Contact", description="Contact that is shown below the list",
+                                override=OVERRIDABLE)
+    plan: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
+    fingerprint: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
+    shown: BoolProperty(options={"HIDDEN"}, override=OVERRIDABLE)
+    base: CollectionProperty(type=FootIKBase, options={"HIDDEN"}, override=INSERTABLE)
+
+
+CLASSES = (FootIKBase, FootIKLeg, FootIKContact, FootIKSettings)
+
+
+def register() -> None:
+    for cls in CLASSES:
+        bpy.utils.register_class(cls)
+    bpy.types.Object.foot_ik = PointerProperty(type=FootIKSettings, name="Foot IK", override=OVERRIDABLE)
+
+
+def unregister() -> None:
+    del bpy.types.Object.foot_ik
+    for cls in reversed(CLASSES):
+        bpy.utils.unregister_class(cls)
