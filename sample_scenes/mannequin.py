@@ -152,10 +152,11 @@ def add_trunk(solid):
     """Pelvis, belly, chest, neck and head."""
     v = Vector
     solid.lathe("hips", "Body", v((0, 0, 0.875)), v((0, 0, 1.055)),
-                [(0, 0.05), (0.12, 0.105), (0.35, 0.150), (0.6, 0.155), (0.85, 0.130), (1, 0.085)], 0.72, 18)
+                [(0, 0.035), (0.12, 0.068), (0.4, 0.100), (0.62, 0.142), (0.8, 0.142), (0.93, 0.115), (1, 0.07)], 0.76, 18)
     solid.ball("spine", v((0, 0, 1.095)), 0.098, stretch=0.75, flat=0.8)
     solid.lathe("chest", "Body", v((0, 0, 1.135)), v((0, 0, 1.285)),
                 [(0, 0.085), (0.15, 0.122), (0.6, 0.145), (0.9, 0.148), (1, 0.13)], 0.72, 18)
+    solid.ball("upper_chest", v((0, 0.002, 1.29)), 0.125, stretch=0.3, flat=0.72)
     solid.lathe("upper_chest", "Body", v((0, 0.002, 1.292)), v((0, 0.005, 1.475)),
                 [(0, 0.135), (0.08, 0.152), (0.4, 0.168), (0.65, 0.152), (0.85, 0.10), (1, 0.052)], 0.72, 18)
     solid.capsule("neck", "Joint", v((0, 0, 1.45)), v((0, -0.01, 1.54)), 0.046, 0.044)
@@ -190,7 +191,8 @@ def build_mesh():
     add_limbs(solid, ".L", "Left", Vector)
     add_limbs(solid, ".R", "Right", mirrored)
     mesh = bpy.data.meshes.new(NAME)
-    mesh.from_pydata(solid.vertices, [], solid.faces)
+    grid = 2.0 ** 13  # eighths of a millimetre: short numbers make a small file
+    mesh.from_pydata([[round(c * grid) / grid for c in v] for v in solid.vertices], [], solid.faces)
     mesh.polygons.foreach_set("material_index", solid.materials)
     mesh.shade_smooth()
     mesh.set_sharp_from_angle(angle=0.9)

@@ -17,6 +17,7 @@ from . import mannequin
 THIGH, SHIN = (mannequin.KNEE - mannequin.HIP).length, (mannequin.ANKLE - mannequin.KNEE).length
 TOE_JOINT = mannequin.BALL - mannequin.ANKLE  # from the ankle, in rest; the same on both sides
 HEEL = mannequin.SOLE["heel"][1] - mannequin.ANKLE
+LEGS = ("hips", "thigh", "shin", "foot", "toe")
 SIDES = {"L": 1.0, "R": -1.0}
 
 
@@ -268,19 +269,21 @@ def aim(rest, way, hinge):
     return (frame(way, hinge) @ frame(rest, Vector((1, 0, 0))).transposed()).to_quaternion()
 
 
-def key(rig, gait, start=1, step=1):
-    """Key the walk on `rig` from frame `start` on, every `step` frames; returns the last frame."""
+def key(rig, gait, start=1):
+    """Key the walk on `rig` from frame `start` on, legs in every frame, arms on twos; returns the last frame."""
     fps = rig.users_scene[0].render.fps
     walk, before = Walk(gait), {}
     data, pose = rig.data.bones, rig.pose.bones
     rest = {bone.name: bone.matrix_local.to_quaternion() for bone in data}
     last = start + round(walk.seconds * fps)
-    for frame in range(start, last + 1, step):
+    for frame in range(start, last + 1):
         place, turn = walk.turns((frame - start) / fps)
         pose["hips"].location = rest["hips"].inverted() @ (place - data["hips"].head_local)
         pose["hips"].keyframe_insert("location", frame=frame)
         for bone in data:
-            if bone.parent is None:
+            part = bone.name.split(".")[0]
+            due = part in LEGS or (frame == start if part == "fingers" else (frame - start) % 2 == 0 or frame == last)
+            if bone.parent is None or not due:
                 continue
             local = rest[bone.name].inverted() @ turn[bone.parent.name].inverted() @ turn[bone.name] @ rest[bone.name]
             if bone.name in before:
