@@ -93,7 +93,7 @@ def solve(
     root, target, pole = vectors("root", root), vectors("target", target), vectors("pole", pole)
     upper, lower = lengths("upper", upper), lengths("lower", lower)
     unit = np.where(upper + lower > 0, upper + lower, 1.0)
-    u, l = upper / unit, lower / unit
+    a, b = upper / unit, lower / unit
 
     toward, d = unit_and_length(target - root)
     old_axis = np.broadcast_to(REST_AXIS, toward.shape)
@@ -111,7 +111,7 @@ def solve(
     elif keep_side:
         raise ValueError("last_bend is needed to keep the side")
     side = _pole_side(unit_and_length(pole)[0], axis, past)
-    if keep_side:
+    if keep_side and past is not None:
         line = square_to(unit_and_length(pole)[0], axis)
         agreed = np.einsum("...i,...i->...", line, past)[..., None] * line
         side = agreed + np.maximum(NEAR_POLE - length(line), 0.0)[..., None] * past
@@ -119,9 +119,9 @@ def solve(
     bend = np.where((size > EPS)[..., None], bend, perpendicular(axis))
 
     reach = soften(d, upper + lower, soft_start) / unit
-    reach = np.clip(reach, np.minimum(np.abs(u - l) + EPS, 1 - EPS), 1 - EPS)
-    along = 0.5 * (reach + (u - l) / reach)
-    aside = 0.5 * np.sqrt(np.maximum((1 - reach) * (1 + reach) * (reach - u + l) * (reach + u - l), 0.0)) / reach
+    reach = np.clip(reach, np.minimum(np.abs(a - b) + EPS, 1 - EPS), 1 - EPS)
+    along = 0.5 * (reach + (a - b) / reach)
+    aside = 0.5 * np.sqrt(np.maximum((1 - reach) * (1 + reach) * (reach - a + b) * (reach + a - b), 0.0)) / reach
     size = np.where(upper + lower > 0, unit, 0.0)
     mid = root + (size * along)[..., None] * axis + (size * aside)[..., None] * bend
     end = root + (size * reach)[..., None] * axis
@@ -173,10 +173,10 @@ def turn_leg(
     across = np.where(length(across)[..., None] > 0.5, across, perpendicular(thigh))
     old_axis = np.where(folded[..., None], across, old_axis)
 
-    u, l = upper_length / unit, lower_length / unit
-    old_root, old_end = _angles(u, l, np.minimum(old_reach, full) / unit)
-    new_root, new_end = _angles(u, l, soften(far, full, soft_start) / unit)
-    higher = np.maximum(u * (np.sin(new_root) - np.sin(old_root)), 0.0)
+    a, b = upper_length / unit, lower_length / unit
+    old_root, old_end = _angles(a, b, np.minimum(old_reach, full) / unit)
+    new_root, new_end = _angles(a, b, soften(far, full, soft_start) / unit)
+    higher = np.maximum(a * (np.sin(new_root) - np.sin(old_root)), 0.0)
     was, plane, bend = _bends(square_to(offset, old_axis), unit_and_length(hinge)[0], old_axis, higher)
 
     # Stretch the leg along its old axis, swing it, then fold it again in the new plane.
@@ -201,10 +201,10 @@ def turn_leg(
     return LegTurn(upper, lower, new_mid, new_end, unit_and_length(target - new_end)[1])
 
 
-def _angles(u: np.ndarray, l: np.ndarray, reach: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Angles at the root and at the end of triangles with sides u, l and `reach`, which is clamped to fit."""
-    d = np.clip(reach, np.maximum(np.abs(u - l), EPS), np.maximum(u + l, EPS))
-    near, slack, whole, rest = d - u + l, u + l - d, u + l + d, d + u - l
+def _angles(a: np.ndarray, b: np.ndarray, reach: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Angles at the root and at the end of triangles with sides a, b and `reach`, which is clamped to fit."""
+    d = np.clip(reach, np.maximum(np.abs(a - b), EPS), np.maximum(a + b, EPS))
+    near, slack, whole, rest = d - a + b, a + b - d, a + b + d, d + a - b
     near, slack, rest = np.maximum(near, 0.0), np.maximum(slack, 0.0), np.maximum(rest, 0.0)
     return (
         2 * np.arctan2(np.sqrt(near * slack), np.sqrt(whole * rest)),
