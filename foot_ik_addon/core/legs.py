@@ -98,7 +98,7 @@ def named_candidates(skeleton: Skeleton) -> list[Chain]:
 
 
 def _chain(skeleton: Skeleton, upper: int, lower: int, foot: int) -> Chain:
-    """A chain with the sum of its roles' strengths; 0 where it is an arm, or does not hang down though its names are weak."""
+    """A chain with the sum of its roles' strengths; 0 for an arm, and for weak names on what does not hang down."""
     names = skeleton.words
     toe = find_toe(skeleton, upper, lower, foot)
     strengths = [names[b].roles[role] for b, role in ((upper, UPPER), (lower, LOWER), (foot, FOOT))]
@@ -124,14 +124,14 @@ def find_toe(skeleton: Skeleton, upper: int, lower: int, foot: int) -> int:
     leg = skeleton.distance(upper, lower) + skeleton.distance(lower, foot)
     layer = skeleton.words[foot].layer
     found = []
-    for b in np.flatnonzero(skeleton.below[foot]):
+    for b in np.flatnonzero(skeleton.below[foot]).tolist():
         word = skeleton.words[b]
         if b == foot or TOE not in word.roles or (word.helper and not (word.terminal and "toe" in word.stem)):
             continue
         if 1e-3 * leg < skeleton.distance(foot, b) < 0.8 * leg:
             later = any(d > 1 for d in word.digits[:1])  # the second toe and on
-            found.append((word.helper, word.layer != layer, 0.5 * later - word.roles[TOE], skeleton.depth[b], word.digits,
-                          skeleton.names[b], int(b)))
+            order = (word.helper, word.layer != layer, 0.5 * later - word.roles[TOE], skeleton.depth[b], word.digits)
+            found.append((*order, skeleton.names[b], b))
     return min(found)[-1] if found else -1
 
 
@@ -176,7 +176,8 @@ def check_pairs(skeleton: Skeleton, chains: list[Chain], notes: list[str]) -> No
     for sides in pairs.values():
         left, right = sides["L"], sides["R"]
         if len(left) != len(right):
-            notes.append(f"{len(left)} left and {len(right)} right legs were found: add one that is missing in the Legs panel")
+            notes.append(f"{len(left)} left and {len(right)} right legs were found: "
+                         "add one that is missing in the Legs panel")
         elif len(left) == 1:
             short, long = sorted(c.length(skeleton) for c in left + right)
             if long > 2.0 * short:
@@ -226,8 +227,8 @@ def find_pelvis(skeleton: Skeleton, chains: list[Chain], notes: list[str]) -> in
     while skeleton.use_connect[moved] and skeleton.parents[moved] >= 0:
         moved = int(skeleton.parents[moved])
     if moved != pelvis:
-        notes.append(f"{skeleton.names[pelvis]} is connected to its parent and cannot be moved, so {skeleton.names[moved]} "
-                     "moves the body")
+        notes.append(f"{skeleton.names[pelvis]} is connected to its parent and cannot be moved, "
+                     f"so {skeleton.names[moved]} moves the body")
     return moved
 
 

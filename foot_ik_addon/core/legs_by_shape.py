@@ -15,29 +15,29 @@ CLEAR = 0.25  # whatever else there is stays this far above the feet, as a share
 
 def legs_by_shape(skeleton: Skeleton) -> list[Chain]:
     """Left and right leg, or an empty list where the shape leaves doubt or there are no posed frames."""
-    if skeleton.posed is None or len(skeleton.names) < 7:
+    posed = skeleton.posed
+    if posed is None or len(skeleton.names) < 7:
         return []
     paths = main_paths(skeleton)
-    pairs = [(pair, _lowest(skeleton, paths, pair)) for pair in mirrored(skeleton, paths)]
+    pairs = [(pair, _lowest(posed, paths, pair)) for pair in mirrored(skeleton, paths)]
     if not pairs:
         return []
     pair, low = min(pairs, key=lambda x: x[1])
-    chains = [as_leg(skeleton, paths[b]) for b in pair]
-    if any(c is None for c in chains) or not _alone_at_the_floor(skeleton, pair, low, chains[0].length(skeleton)):
+    a, b = (as_leg(skeleton, paths[x]) for x in pair)
+    if a is None or b is None or not _alone_at_the_floor(skeleton, posed, pair, low, a.length(skeleton)):
         return []
-    return sided(skeleton, *chains)
+    return sided(skeleton, posed.mean(0), a, b)
 
 
 def main_paths(skeleton: Skeleton) -> list[list[int]]:
-    """For each bone the longest path (rest length) from it to a leaf, without joints that coincide with the next one."""
+    """For each bone the longest path (rest length) from it to a leaf."""
     reach = np.zeros(len(skeleton.names))
     paths: list[list[int]] = [[b] for b in range(len(skeleton.names))]
     for b in np.argsort(-skeleton.depth):
         best = max(skeleton.children[b], key=lambda c: reach[c] + skeleton.distance(b, c), default=None)
         if best is not None:
-            step = skeleton.distance(b, best)
-            reach[b] = reach[best] + step
-            paths[b] = [b, *paths[best]] if step > 1e-3 * skeleton.size else paths[best]
+            reach[b] = reach[best] + skeleton.distance(b, best)
+            paths[b] = [b, *paths[best]]
     return paths
 
 
@@ -65,13 +65,18 @@ def segments(skeleton: Skeleton, path: list[int]) -> np.ndarray:
 
 
 def as_leg(skeleton: Skeleton, path: list[int]) -> Chain | None:
-    """Read a path as [spacer,] hip, knee, ankle [, ball [, tip]]: thigh and shin alike, all else shorter; or None."""
+    """Read a path as [spacer,] hip, knee, ankle [, ball [, tip]]: thigh and shin alike, all else shorter; or None.
+
+    Joints in one place leave it open which of them bends the leg.
+    """
     s = segments(skeleton, path)
     k = int(np.argmax(s[:-1] + s[1:]))
     thigh, shin = s[k], s[k + 1]
     short = 0.7 * min(thigh, shin)
     others = np.concatenate([s[:k], s[k + 2:]])
-    if k > 1 or min(thigh, shin) < 0.6 * max(thigh, shin) or (len(others) and others.max() > short) or len(s) > k + 5:
+    if k > 1 or len(s) > k + 5 or s.min() < 1e-3 * skeleton.size:
+        return None
+    if min(thigh, shin) < 0.6 * max(thigh, shin) or others.max(initial=0.0) > short:
         return None
     upper, lower, foot = path[k:k + 3]
     if not leads_down(skeleton, upper, foot, 0.6) or len(skeleton.children[foot]) > 2:  # a hand has fingers
@@ -82,34 +87,36 @@ def as_leg(skeleton: Skeleton, path: list[int]) -> Chain | None:
     return Chain(upper, lower, foot, toe)
 
 
-def _lowest(skeleton: Skeleton, paths: list[list[int]], pair: tuple[int, int]) -> float:
+def _lowest(posed: np.ndarray, paths: list[list[int]], pair: tuple[int, int]) -> float:
     """Height at which a pair of limbs ends: the mean over both of the lowest joint, over the posed frames."""
-    return float(np.mean([skeleton.posed[:, paths[b], 2].min(1) for b in pair]))
+    return float(np.mean([posed[:, paths[b], 2].min(1) for b in pair]))
 
 
-def _alone_at_the_floor(skeleton: Skeleton, pair: tuple[int, int], low: float, leg: float) -> bool:
+def _alone_at_the_floor(skeleton: Skeleton, posed: np.ndarray, pair: tuple[int, int], low: float, leg: float) -> bool:
     """Whether all bones that do not belong to the pair, or carry it, stay clearly above its feet."""
-    world = leg * _world_scale(skeleton)
+    world = leg * _world_scale(skeleton, posed)
     belongs = skeleton.below[pair[0]] | skeleton.below[pair[1]]
     belongs[skeleton.ancestors(pair[0])] = True
     others = ~belongs
-    return bool(others.sum() >= 2 and skeleton.posed[:, others, 2].mean(0).min() > low + CLEAR * world)
+    return bool(others.sum() >= 2 and posed[:, others, 2].mean(0).min() > low + CLEAR * world)
 
 
-def _world_scale(skeleton: Skeleton) -> float:
+def _world_scale(skeleton: Skeleton, posed: np.ndarray) -> float:
     """World length of one unit of the rest pose, from bones and their parents."""
     child = np.flatnonzero(skeleton.parents >= 0)
     parent = skeleton.parents[child]
     rest = np.linalg.norm(skeleton.heads[child] - skeleton.heads[parent], axis=1).sum()
-    posed = np.linalg.norm(skeleton.posed[:, child] - skeleton.posed[:, parent], axis=2).mean(0).sum()
-    return float(posed / rest)
+    world = np.linalg.norm(posed[:, child] - posed[:, parent], axis=2).mean(0).sum()
+    return float(world / rest)
 
 
-def sided(skeleton: Skeleton, a: Chain, b: Chain) -> list[Chain]:
-    """Give a pair its sides: from the names, else from where knees and the lower foot point; in doubt, none."""
+def sided(skeleton: Skeleton, p: np.ndarray, a: Chain, b: Chain) -> list[Chain]:
+    """Give a pair its sides: from the names, else from where knees and the lower foot point; in doubt, none.
+
+    `p` (B, 3) are heads in world space.
+    """
     sides = [skeleton.words[c.upper].side for c in (a, b)]
     if sorted(sides) != ["L", "R"]:
-        p = skeleton.posed.mean(0)
         stance = min((a, b), key=lambda c: p[c.foot, 2])
         forward = p[stance.toe] - p[stance.foot] if stance.toe >= 0 else np.zeros(3)
         for c in (a, b):

@@ -33,29 +33,30 @@ ROLES = {
 LEG_BY_NUMBER = {1: {UPPER: 2, LOWER: 0.5}, 2: {LOWER: 2, FOOT: 0.5}, 3: {FOOT: 2.5}, 4: {TOE: 1}}  # SMAL: LLegBack1..3
 FRONT_LEG = {"upperarm", "humerus", "forearm", "lowerarm", "hand", "forefoot", "foreleg"}
 ONLY_WITH_SIDE = {"hip", "hips", "hipjoint"}  # without one they are the pelvis
-PELVIS = {"hip", "hips", "pelvis", "midhip", "lowertorso", "torso", "waist", "groove", "center", "lowerbody", "cog", "com",
-          "rootx"}
-TRUNK = {"spine", "chest", "ribcage", "neck", "head", "uppertorso", "upperchest", "upperbody", "abdomen", "abdomenlower",
-         "abdomenupper", "chestlower", "chestupper", "ab", "back", "lowerback", "lowerneck", "stomach"}
-FLOOR = {"root", "reference", "armature", "master", "origin", "boneroot"}
+PELVIS = {"hip", "hips", "pelvis", "midhip", "lowertorso", "torso", "waist", "groove", "center", "lowerbody", "cog",
+          "com", "rootx"}
+TRUNK = {"spine", "chest", "ribcage", "neck", "head", "uppertorso", "upperchest", "upperbody", "abdomen",
+         "abdomenlower", "abdomenupper", "chestlower", "chestupper", "ab", "back", "lowerback", "lowerneck", "stomach"}
 
 SIDES = {"l": "L", "left": "L", "lft": "L", "r": "R", "right": "R", "rgt": "R"}
 LIMBS = {"front": FRONT, "middle": MIDDLE, "mid": MIDDLE, "hind": HIND, "back": HIND, "rear": HIND}
-HELPERS = {"twist", "roll", "share", "end", "nub", "ik", "pole", "target", "mch", "wgt", "vis", "parent", "tweak", "heel",
-           "goal", "hint", "helper", "pivot", "cancel", "socket", "attach", "corrective", "effector", "site", "tip",
-           "spin", "swing", "rock"}
+HELPERS = {"twist", "roll", "share", "end", "nub", "ik", "pole", "target", "mch", "wgt", "vis", "parent", "tweak",
+           "heel", "goal", "hint", "helper", "pivot", "cancel", "socket", "attach", "corrective", "effector", "site",
+           "tip", "spin", "swing", "rock"}
 TERMINALS = {"nub", "end", "tip", "site"}
-NOT_LEG = {"skirt", "dress", "cloth", "coat", "cape", "hair", "tail", "wing", "fin", "ear", "finger", "weapon", "holster",
-           "muscle", "jiggle", "armor", "pocket", "belt", "strap", "trouser", "pants"}
+NOT_LEG = {"skirt", "dress", "cloth", "coat", "cape", "hair", "tail", "wing", "fin", "ear", "finger", "weapon",
+           "holster", "muscle", "jiggle", "armor", "pocket", "belt", "strap", "trouser", "pants"}
 LAYERS = {"def": DEFORM, "org": ORIGINAL, "fk": FK, "ctrl": CONTROL, "ctl": CONTROL, "control": CONTROL, "con": CONTROL}
-NOISE = {"mixamorig", "cc", "base", "j", "bip", "biped", "valve", "skel", "joint", "jnt", "jt", "bone", "bn", "bind", "skin",
-         "sk", "b", "robot", "character", "rig", "stretch", "bend", "deform", "geo"}
+NOISE = {"mixamorig", "cc", "base", "j", "bip", "biped", "valve", "skel", "joint", "jnt", "jt", "bone", "bn", "bind",
+         "skin", "sk", "b", "robot", "character", "rig", "stretch", "bend", "deform", "geo"}
 
-JAPANESE = (("全ての親", " root "), ("センター", " center "), ("グルーブ", " groove "), ("下半身", " lowerbody "),
-            ("上半身", " upperbody "), ("足先EX", " toe "), ("足先ex", " toe "), ("足首", " ankle "), ("手首", " wrist "),
-            ("つま先", " toe "), ("爪先", " toe "), ("ひざ", " knee "), ("膝", " knee "), ("足", " leg "), ("腰", " waist "),
-            ("ひじ", " elbow "), ("腕", " arm "), ("肩", " shoulder "), ("頭", " head "), ("首", " neck "), ("捩", " twist "),
-            ("親", " parent "), ("キャンセル", " cancel "), ("先", " end "), ("左", " left "), ("右", " right "))
+JAPANESE = (  # in this order: a longer word before the one that it contains
+    ("全ての親", " root "), ("センター", " center "), ("グルーブ", " groove "), ("下半身", " lowerbody "),
+    ("上半身", " upperbody "), ("足先EX", " toe "), ("足先ex", " toe "), ("足首", " ankle "), ("手首", " wrist "),
+    ("つま先", " toe "), ("爪先", " toe "),
+    ("ひざ", " knee "), ("膝", " knee "), ("足", " leg "), ("腰", " waist "), ("ひじ", " elbow "), ("腕", " arm "),
+    ("肩", " shoulder "), ("頭", " head "), ("首", " neck "), ("捩", " twist "), ("親", " parent "),
+    ("キャンセル", " cancel "), ("先", " end "), ("左", " left "), ("右", " right "))
 WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_a-zA-Z]+")
 KNOWN = set(ROLES) | PELVIS | TRUNK | HELPERS | NOT_LEG
 
@@ -64,8 +65,8 @@ KNOWN = set(ROLES) | PELVIS | TRUNK | HELPERS | NOT_LEG
 class BoneName:
     """What a bone's name proposes.
 
-    `stem` is its words joined without side, prefix and digits; `roles` maps a leg role to a strength from 0.5 (weak) to 3.
-    `helper` bones (twist, IK, pole, end ...) are never picked; a `terminal` one merely ends a chain.
+    `stem` is its words joined without side, prefix and digits; `roles` maps a leg role to a strength from
+    0.5 (weak) to 3. `helper` bones (twist, IK, pole, end ...) are never picked; a `terminal` one merely ends a chain.
     """
 
     side: str = ""  # "L", "R" or ""
@@ -86,11 +87,6 @@ class BoneName:
     def trunk(self) -> bool:
         """A name of the spine, neck or head."""
         return not self.side and not self.helper and self.stem in TRUNK
-
-    @property
-    def floor(self) -> bool:
-        """A name for the bone that lies on the floor under the character."""
-        return self.stem in FLOOR
 
 
 def words(name: str) -> list[str]:
