@@ -28,7 +28,7 @@ def fingerprint(scene: bpy.types.Scene, ob: bpy.types.Object) -> str:
         add(*(getattr(leg, name) for name in PLANNED_LEG))
     for contact in settings.contacts:
         if contact.edited:
-            add(contact.leg, contact.start, contact.end, contact.mode)
+            add(contact.leg, contact.start, contact.end, contact.mode, contact.found_start, contact.found_end)
     above: bpy.types.Object | None = ob
     while above is not None:
         add_animation(add, above)

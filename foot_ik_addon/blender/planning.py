@@ -1,7 +1,7 @@
 """Detect the legs of a rig, plan its clip, and clear both: what the operators do."""
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 
 import bpy
@@ -161,22 +161,30 @@ def refuse_driven(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig) -> Non
 
 
 def edits_of(ob: bpy.types.Object, first: int) -> tuple[tuple[Edit, ...], ...]:
-    """The contacts that the user has edited, per leg, as frame indices."""
-    return tuple(tuple(Edit(c.start - first, c.end + 1 - first, c.mode) for c in ob.foot_ik.contacts
-                       if c.edited and c.leg == leg.name) for leg in used_legs(ob))
+    """The contacts that the user has edited, per leg, as frame indices; where one was made shorter there is none."""
+    def edits(leg: bpy.types.PropertyGroup) -> Iterator[Edit]:
+        for c in ob.foot_ik.contacts:
+            if c.edited and c.leg == leg.name:
+                before, after = min(c.start - 1, c.found_end), max(c.end + 1, c.found_start)
+                for start, end in ((c.found_start, before), (after, c.found_end)):
+                    if start <= end:
+                        yield Edit(start - first, end + 1 - first, "NONE")
+                yield Edit(c.start - first, c.end + 1 - first, c.mode)
+
+    return tuple(tuple(edits(leg)) for leg in used_legs(ob))
 
 
 def list_contacts(ob: bpy.types.Object, plan: Plan, first: int) -> None:
     """Write the planned contacts into the settings; those edited by hand stay."""
-    kept = [(c.leg, c.start, c.end, c.mode) for c in ob.foot_ik.contacts if c.edited]
+    kept = [(c.leg, c.start, c.end, c.mode, c.found_start, c.found_end) for c in ob.foot_ik.contacts if c.edited]
     ob.foot_ik.contacts.clear()
-    rows = [(leg.name, c.start + first, c.stop - 1 + first, "AUTO") for leg, foot in zip(used_legs(ob), plan.contacts, strict=True)
-            for c in foot]
-    hand = {(leg, start) for leg, start, _, _ in kept}
-    rows = [r for r in rows if r[:2] not in hand]
-    for edited, (leg, start, end, mode) in sorted([(False, r) for r in rows] + [(True, r) for r in kept], key=lambda r: r[1][1]):
+    rows = [(leg.name, c.start + first, c.stop - 1 + first)
+            for leg, foot in zip(used_legs(ob), plan.contacts, strict=True) for c in foot]
+    hand = {(leg, max(start, first)) for leg, start, *_ in kept}
+    found = [(leg, start, end, "AUTO", start, end) for leg, start, end in rows if (leg, start) not in hand]
+    for edited, row in sorted([(False, r) for r in found] + [(True, r) for r in kept], key=lambda r: r[1][1]):
         item = ob.foot_ik.contacts.add()
-        item.leg, item.start, item.end, item.mode = leg, start, end, mode
+        item.leg, item.start, item.end, item.mode, item.found_start, item.found_end = row
         item.edited = edited
 
 

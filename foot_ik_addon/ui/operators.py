@@ -7,6 +7,7 @@ from bpy.props import EnumProperty, IntProperty
 from ..blender import planning
 from ..blender.bake import bake
 from ..blender.rig import Refusal
+from .properties import BAKE_TARGETS
 
 REPORT_PREFIX = "Foot IK: "
 
@@ -111,10 +112,7 @@ class FOOT_IK_OT_bake(Stepped, bpy.types.Operator):
     frame_start: IntProperty(name="Start", description="First frame to bake; by default the scene's")
     frame_end: IntProperty(name="End", description="Last frame to bake; by default the scene's")
     step: IntProperty(name="Step", description="Frames from key to key", default=1, min=1)
-    target: EnumProperty(
-        name="Target", description="Where the keys go", default="NEW_ACTION", items=(
-            ("NEW_ACTION", "New Action", "A copy of the action with the corrected channels replaced; the original is kept"),
-            ("NLA", "NLA Track", "Only the corrected channels, on a track above the animation")))
+    target: EnumProperty(name="Target", description="Where the keys go", default="NEW_ACTION", items=BAKE_TARGETS)
 
     def steps(self, context: bpy.types.Context) -> planning.Steps:
         scene, given = context.scene, self.properties.is_property_set

@@ -18,6 +18,10 @@ from ..blender import live
 OVERRIDABLE: set = {"LIBRARY_OVERRIDABLE"}
 INSERTABLE: set = {"LIBRARY_OVERRIDABLE", "USE_INSERTION"}
 
+BAKE_TARGETS = (
+    ("NEW_ACTION", "New Action", "A copy of the action with the corrected channels replaced; the original is kept"),
+    ("NLA", "NLA Track", "Only the corrected channels, on a track above the animation"))
+
 
 def refresh(settings: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
     """Show the corrected pose after a setting that acts live has changed."""
@@ -58,8 +62,8 @@ class FootIKLeg(bpy.types.PropertyGroup):
                                    min=0.0, max=1.0, subtype="FACTOR", update=refresh, override=OVERRIDABLE)
     rotation_weight: FloatProperty(name="Rotation", description="How far the foot is turned to the ground", default=1.0,
                                    min=0.0, max=1.0, subtype="FACTOR", update=refresh, override=OVERRIDABLE)
-    lock_weight: FloatProperty(name="Lock", description="How firmly a planted foot is held at its footprint", default=1.0,
-                               min=0.0, max=1.0, subtype="FACTOR", update=refresh, override=OVERRIDABLE)
+    lock_weight: FloatProperty(name="Lock", description="How firmly a planted foot is held at its footprint",
+                               default=1.0, min=0.0, max=1.0, subtype="FACTOR", update=refresh, override=OVERRIDABLE)
     solver: EnumProperty(
         name="Solver", description="How the leg bends to reach its foot", default="AUTO", update=refresh,
         override=OVERRIDABLE, items=(
@@ -82,8 +86,8 @@ class FootIKContact(bpy.types.PropertyGroup):
     """One planned contact of a foot with the ground."""
 
     leg: StringProperty(name="Leg", description="Leg whose foot touches the ground", override=OVERRIDABLE)
-    start: IntProperty(name="Start", description="First frame of the contact", override=OVERRIDABLE)
-    end: IntProperty(name="End", description="Last frame of the contact", override=OVERRIDABLE)
+    start: IntProperty(name="Start", description="First frame of the contact", update=mark_edited, override=OVERRIDABLE)
+    end: IntProperty(name="End", description="Last frame of the contact", update=mark_edited, override=OVERRIDABLE)
     mode: EnumProperty(
         name="Mode", description="What the foot does in this contact", default="AUTO", override=OVERRIDABLE,
         update=mark_edited, items=(
@@ -93,6 +97,10 @@ class FootIKContact(bpy.types.PropertyGroup):
             ("NONE", "None", "No contact: the foot is in the air")))
     edited: BoolProperty(name="Edited by Hand", description="Kept as it is when the clip is planned again",
                          override=OVERRIDABLE)
+    found_start: IntProperty(name="Found Start", description="First frame of the contact as found in the clip",
+                             options={"HIDDEN"}, override=OVERRIDABLE)
+    found_end: IntProperty(name="Found End", description="Last frame as found; before the first one for a contact that "
+                           "was added by hand", default=-1, options={"HIDDEN"}, override=OVERRIDABLE)
 
 
 class FootIKSettings(bpy.types.PropertyGroup):
@@ -113,19 +121,30 @@ class FootIKSettings(bpy.types.PropertyGroup):
             ("FLOOR", "Floor", "The flat floor alone")))
     ground_collection: PointerProperty(type=bpy.types.Collection, name="Collection",
                                        description="Collection whose objects are the ground", override=OVERRIDABLE)
-    floor_height: FloatProperty(name="Floor Height", description="Height of the flat floor that the clip was animated on",
-                                subtype="DISTANCE", unit="LENGTH", soft_min=-10.0, soft_max=10.0, override=OVERRIDABLE)
+    floor_height: FloatProperty(name="Floor Height", subtype="DISTANCE", unit="LENGTH", soft_min=-10.0, soft_max=10.0,
+                                description="Height of the flat floor that the clip was animated on",
+                                override=OVERRIDABLE)
     max_pitch: FloatProperty(name="Largest Pitch", description="Steepest tilt of a foot along its length",
                              default=0.7, min=0.0, max=1.4, subtype="ANGLE", override=OVERRIDABLE)
     max_roll: FloatProperty(name="Largest Roll", description="Steepest tilt of a foot across its width",
                             default=0.45, min=0.0, max=1.4, subtype="ANGLE", override=OVERRIDABLE)
-    max_step: FloatProperty(name="Largest Step", description="Highest step that is still ground, as a share of the leg",
-                            default=0.4, min=0.0, soft_max=1.0, subtype="FACTOR", override=OVERRIDABLE)
-    max_shift: FloatProperty(name="Footprint Shift", default=0.5, min=0.0, max=1.0, subtype="FACTOR", override=OVERRIDABLE,
-                             description="How far a footprint may move to a better place, as a share of the foot's length")
+    max_step: FloatProperty(name="Largest Step", default=0.4, min=0.0, soft_max=1.0, subtype="FACTOR",
+                            description="Highest step that is still ground, as a share of the leg",
+                            override=OVERRIDABLE)
+    max_shift: FloatProperty(name="Footprint Shift", default=0.5, min=0.0, max=1.0, subtype="FACTOR",
+                             description="How far a footprint may move to a better place, as a share of the foot's length",
+                             override=OVERRIDABLE)
     contacts: CollectionProperty(type=FootIKContact, name="Contacts", override=INSERTABLE)
     active_contact: IntProperty(name="Active Contact", description="Contact that is shown below the list",
                                 override=OVERRIDABLE)
+    use_bake_range: BoolProperty(name="Custom Range", description="Bake other frames than the range of the scene",
+                                 override=OVERRIDABLE)
+    bake_start: IntProperty(name="Start", description="First frame to bake", default=1, override=OVERRIDABLE)
+    bake_end: IntProperty(name="End", description="Last frame to bake", default=250, override=OVERRIDABLE)
+    bake_step: IntProperty(name="Step", description="Frames from key to key", default=1, min=1, soft_max=10,
+                           override=OVERRIDABLE)
+    bake_target: EnumProperty(name="Target", description="Where the keys go", default="NEW_ACTION", items=BAKE_TARGETS,
+                              override=OVERRIDABLE)
     plan: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     fingerprint: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     shown: BoolProperty(options={"HIDDEN"}, override=OVERRIDABLE)
