@@ -122,6 +122,17 @@ def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
     return notes
 
 
+def toggle(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
+    """Turn the live correction on or off; turning it on plans first where there is no plan yet."""
+    notes = []
+    if not ob.foot_ik.enabled and not ob.foot_ik.plan:
+        notes = yield from plan_clip(scene, ob)
+    if not ob.foot_ik.enabled:
+        writable_or_refuse(ob)
+    ob.foot_ik.enabled = not ob.foot_ik.enabled
+    return notes
+
+
 def writable_or_refuse(ob: bpy.types.Object | None) -> None:
     if ob is None or ob.type != "ARMATURE":
         raise Refusal("Select an armature: Foot IK corrects the legs of a rig")

@@ -1,15 +1,19 @@
 """The operators. Each does its work in steps, so that a window shows progress and Esc cancels."""
 from __future__ import annotations
 
+import time
+
 import bpy
 from bpy.props import EnumProperty, IntProperty
 
-from ..blender import planning
+from ..blender import live, planning
 from ..blender.bake import bake
 from ..blender.rig import Refusal
 from .properties import BAKE_TARGETS
 
 REPORT_PREFIX = "Foot IK: "
+SLICE = 0.1
+"""Seconds of work between two redraws of the window."""
 
 
 class Stepped:
@@ -18,6 +22,7 @@ class Stepped:
     bl_options = {"REGISTER", "UNDO"}
     _steps: planning.Steps | None = None
     _timer = None
+    _object = ""
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
@@ -42,24 +47,35 @@ class Stepped:
         if bpy.app.background or context.window is None:
             return self.execute(context)
         self._steps = self.steps(context)
+        self._object = context.object.name
         manager = context.window_manager
         manager.progress_begin(0, 100)
-        self._timer = manager.event_timer_add(0.0, window=context.window)
+        self._timer = manager.event_timer_add(0.001, window=context.window)
         manager.modal_handler_add(self)
         return {"RUNNING_MODAL"}
 
     def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
         if event.type == "ESC":
-            self._steps.close()
-            self.finish(context)
+            self.cancel(context)
             self.report({"INFO"}, REPORT_PREFIX + "cancelled, nothing has changed")
             return {"CANCELLED"}
         if event.type != "TIMER":
             return {"RUNNING_MODAL"}
-        ended = self.advance(self._steps, context)
+        ended, until = None, time.monotonic() + SLICE
+        try:
+            while not ended and time.monotonic() < until:
+                ended = self.advance(self._steps, context)
+        except Exception:
+            self.finish(context)
+            raise
         if ended:
             self.finish(context)
         return ended or {"RUNNING_MODAL"}
+
+    def cancel(self, context: bpy.types.Context) -> None:
+        """Leave the work, as Esc does and as Blender does when a file is loaded or the window is closed."""
+        self._steps.close()
+        self.finish(context)
 
     def advance(self, steps: planning.Steps, context: bpy.types.Context | None = None) -> set[str] | None:
         """One step of the work; what the operator returns when that was the last."""
@@ -74,11 +90,16 @@ class Stepped:
             return {"CANCELLED"}
         if context is not None:
             context.window_manager.progress_update(round(100 * share))
+            context.workspace.status_text_set(f"{self.bl_label}: {share:.0%}   Esc: Cancel")
         return None
 
     def finish(self, context: bpy.types.Context) -> None:
         context.window_manager.event_timer_remove(self._timer)
         context.window_manager.progress_end()
+        context.workspace.status_text_set(None)
+        ob = bpy.data.objects.get(self._object)
+        if ob is not None:
+            live.refresh(ob)
         for area in context.screen.areas if context.screen else ():
             area.tag_redraw()
 
@@ -101,6 +122,22 @@ class FOOT_IK_OT_plan(Stepped, bpy.types.Operator):
 
     def steps(self, context: bpy.types.Context) -> planning.Steps:
         return planning.plan_clip(context.scene, context.object)
+
+
+class FOOT_IK_OT_toggle(Stepped, bpy.types.Operator):
+    """Show the corrected legs in the viewport and in renders; plans first where there is no plan yet"""
+
+    bl_idname = "foot_ik.toggle"
+    bl_label = "Live"
+
+    def steps(self, context: bpy.types.Context) -> planning.Steps:
+        return planning.toggle(context.scene, context.object)
+
+    def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+        settings = context.object.foot_ik
+        if settings.enabled or settings.plan:
+            return self.execute(context)
+        return super().invoke(context, event)
 
 
 class FOOT_IK_OT_bake(Stepped, bpy.types.Operator):
@@ -135,7 +172,7 @@ class FOOT_IK_OT_clear(bpy.types.Operator):
         return {"FINISHED"}
 
 
-CLASSES = (FOOT_IK_OT_detect_legs, FOOT_IK_OT_plan, FOOT_IK_OT_bake, FOOT_IK_OT_clear)
+CLASSES = (FOOT_IK_OT_detect_legs, FOOT_IK_OT_plan, FOOT_IK_OT_toggle, FOOT_IK_OT_bake, FOOT_IK_OT_clear)
 
 
 def register() -> None:

@@ -132,7 +132,7 @@ class FootIKSettings(bpy.types.PropertyGroup):
                             description="Highest step that is still ground, as a share of the leg",
                             override=OVERRIDABLE)
     max_shift: FloatProperty(name="Footprint Shift", default=0.5, min=0.0, max=1.0, subtype="FACTOR",
-                             description="How far a footprint may move to a better place, as a share of the foot's length",
+                             description="How far a footprint may move to a better place, as a share of the foot",
                              override=OVERRIDABLE)
     contacts: CollectionProperty(type=FootIKContact, name="Contacts", override=INSERTABLE)
     active_contact: IntProperty(name="Active Contact", description="Contact that is shown below the list",
