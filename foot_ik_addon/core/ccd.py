@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from . import damped
 from .chain import Chain, Task, iterated, joints_along
 from .limits import Limits
 from .rotations import align, rotate, transposed
@@ -18,12 +19,16 @@ def solve(
     target: np.ndarray,
     *,
     tolerance: float = 1e-5,
-    rounds: int = 60,
+    rounds: int = 40,
     limits: Limits | None = None,
     hinge: np.ndarray | None = None,
 ) -> Chain:
-    """Bring the last of `joints` (F, J, 3) to `target` (F, 3); the same in all else as fabrik.solve."""
-    return iterated(joints, target, hinge, limits, tolerance, rounds, (one_round,))
+    """Bring the last of `joints` (F, J, 3) to `target` (F, 3); the same in all else as fabrik.solve.
+
+    With limits, what is short after `rounds` of CCD goes through as many of damped least squares.
+    """
+    steps = (one_round,) if limits is None else (one_round, damped.one_round)
+    return iterated(joints, target, hinge, limits, tolerance, rounds, steps)
 
 
 def one_round(

@@ -123,7 +123,7 @@ def bent(work: Task, hinge: np.ndarray | None) -> np.ndarray:
     aside = length(square_to(joints, along[:, None])).max(1)
     side = perpendicular(along)
     if hinge is not None:
-        given = square_to(unit_and_length(vectors("hinge", hinge))[0], along)
+        given = square_to(unit_and_length(hinge)[0], along)
         side = np.where(length(given)[:, None] > 1e-6, given, side)
     # No more than the goal asks for: a chain that has arrived stays as it is.
     missing = np.sqrt(length(end - work.goal))
@@ -207,6 +207,8 @@ def iterated(
         raise ValueError("rounds must not be negative and tolerance must be positive")
     work = task(joints, target)
     joints, target = np.asarray(joints, float), np.asarray(target, float)
+    if hinge is not None:
+        hinge = np.broadcast_to(vectors("hinge", hinge), target.shape)
     frames, segments = work.directions.shape[:2]
     best = work.directions.copy()
     turns = np.broadcast_to(np.eye(3), (frames, segments, 3, 3)).copy()
@@ -222,7 +224,7 @@ def iterated(
 
     active = np.flatnonzero((missing > tolerance) & (work.size > 0))
     part = work.take(active)
-    now = bent(part, None if hinge is None else vectors("hinge", np.broadcast_to(hinge, target.shape))[active])
+    now = bent(part, None if hinge is None else hinge[active])
     some = None if limits is None else limits.take(active)
     turned = align(part.directions, now) if some is None else limited(part.directions, now, some)
     now = rotate(turned, part.directions)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import ccd
+from . import ccd, damped
 from .chain import Chain, Task, iterated, joints_along
 from .limits import Limits
 from .rotations import rotate, unit_and_length
@@ -18,7 +18,7 @@ def solve(
     target: np.ndarray,
     *,
     tolerance: float = 1e-5,
-    rounds: int = 40,
+    rounds: int = 30,
     limits: Limits | None = None,
     hinge: np.ndarray | None = None,
 ) -> Chain:
@@ -29,10 +29,10 @@ def solve(
     `hinge` (F, 3), and what is still short after the last round is finished in closed form (chain.finished).
     Targets out of reach straighten the chain toward them; too near ones fold it on a line. `limits` hold in
     every result, and may leave an error that `residual` tells: reaching back ignores them, so what FABRIK leaves
-    short there goes through as many rounds of CCD. A segment of no length keeps the direction before it.
-    Raises ValueError on wrong shapes and numbers that are not finite.
+    short there goes through as many rounds of CCD, then of damped least squares. A segment of
+    no length keeps the direction before it. Raises ValueError on wrong shapes and numbers that are not finite.
     """
-    steps = (_one_round,) if limits is None else (_one_round, ccd.one_round)
+    steps = (_one_round,) if limits is None else (_one_round, ccd.one_round, damped.one_round)
     return iterated(joints, target, hinge, limits, tolerance, rounds, steps)
 
 

@@ -125,7 +125,8 @@ def align(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     # Past a right angle 1 + a.b cancels, so half a turn about a x b first takes a to -a, which is then near b.
     far = np.einsum("...i,...i->...", a, b)[..., None] < 0
     cross = np.cross(a, b)
-    n = np.where(length(cross)[..., None] > TINY, normalized(cross), perpendicular(a))
+    # Squared to a once more: of nearly opposite directions the product is little but rounding.
+    n = np.where(length(cross)[..., None] > TINY, normalized(square_to(normalized(cross), a)), perpendicular(a))
     half = 2 * n[..., :, None] * n[..., None, :] - np.eye(3)
     start = np.where(far, -a, a)
     k = skew(np.cross(start, b))
