@@ -129,8 +129,7 @@ def find_toe(skeleton: Skeleton, upper: int, lower: int, foot: int) -> int:
         if b == foot or TOE not in word.roles or (word.helper and not (word.terminal and "toe" in word.stem)):
             continue
         if 1e-3 * leg < skeleton.distance(foot, b) < 0.8 * leg:
-            later = any(d > 1 for d in word.digits[:1])  # the second toe and on
-            order = (word.helper, word.layer != layer, 0.5 * later - word.roles[TOE], skeleton.depth[b], word.digits)
+            order = (word.helper, word.layer != layer, -word.roles[TOE], skeleton.depth[b], word.digits)
             found.append((*order, skeleton.names[b], b))
     return min(found)[-1] if found else -1
 

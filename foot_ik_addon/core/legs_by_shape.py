@@ -65,18 +65,13 @@ def segments(skeleton: Skeleton, path: list[int]) -> np.ndarray:
 
 
 def as_leg(skeleton: Skeleton, path: list[int]) -> Chain | None:
-    """Read a path as [spacer,] hip, knee, ankle [, ball [, tip]]: thigh and shin alike, all else shorter; or None.
-
-    Joints in one place leave it open which of them bends the leg.
-    """
+    """Read a path as [spacer,] hip, knee, ankle [, ball [, tip]]: thigh and shin alike, all else shorter; or None."""
     s = segments(skeleton, path)
     k = int(np.argmax(s[:-1] + s[1:]))
     thigh, shin = s[k], s[k + 1]
     short = 0.7 * min(thigh, shin)
     others = np.concatenate([s[:k], s[k + 2:]])
-    if k > 1 or len(s) > k + 5 or s.min() < 1e-3 * skeleton.size:
-        return None
-    if min(thigh, shin) < 0.6 * max(thigh, shin) or others.max(initial=0.0) > short:
+    if k > 1 or len(s) > k + 5 or min(thigh, shin) < 0.6 * max(thigh, shin) or others.max(initial=0.0) > short:
         return None
     upper, lower, foot = path[k:k + 3]
     if not leads_down(skeleton, upper, foot, 0.6) or len(skeleton.children[foot]) > 2:  # a hand has fingers

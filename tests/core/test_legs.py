@@ -180,6 +180,40 @@ pelvis @hips
         "leg_l", "knee_l", "ankle_l", "ball_l")
 
 
+def test_toes_are_ranked_by_name_before_order():
+    found = find_legs(build("""
+pelvis @hips
+  spine
+    head
+  thigh_[l|r] @upper
+    calf_[l|r] @lower
+      foot_[l|r] @foot
+        a_toe_prop_[l|r] @tip
+        bigtoe_[l|r] @toe2
+        toes_[l|r] @toe"""))
+    assert [leg.toe for leg in found.legs] == ["toes_l", "toes_r"]
+
+
+def test_controls_beside_the_character_are_no_further_legs():
+    fk = LEG.replace("{i}", "  ").replace(".[", "_fk.[")
+    skeleton = build("hips @hips\n  spine\n    head" + LEG.replace("{i}", "  ") + fk)
+    shift = np.array([[0.0, 0.5 if "_fk" in n else 0.0, 0.0] for n in skeleton.names])
+    moved = replace(skeleton, heads=skeleton.heads + shift)
+    assert [(leg.name, leg.upper) for leg in find_legs(moved).legs] == [("Left", "thigh.L"), ("Right", "thigh.R")]
+
+
+def test_arms_that_do_not_hang_down_are_no_legs_whatever_ends_them():
+    found = find_legs(build("""
+hips @hips
+  spine
+    head
+    upper_arm.[L|R]
+      forearm.[L|R]
+        hand.[L|R]
+          claw_toe.[L|R]""" + LEG.replace("{i}", "  ")))
+    assert [leg.name for leg in found.legs] == ["Left", "Right"]
+
+
 # ---------------------------------------------------------------- refusals
 
 def test_refuses_an_arm_with_a_hand():
@@ -285,3 +319,37 @@ def test_shape_needs_a_pose_that_stands(change):
 def test_shape_refuses_a_handstand():
     skeleton, _ = renamed(BY_NAME["Mixamo"].skeleton)
     refusal(replace(skeleton, posed=skeleton.posed * [1.0, -1.0, -1.0]))
+
+
+BODY = "Bone @hips\n  Bone.001\n    Bone.002\n      Bone.003\n        Bone.004"
+
+
+def limbs(letter, ends=""):
+    """A pair of limbs in the place of legs, with names that say nothing."""
+    return f"""
+  {letter}[1|2] @upper
+    {letter}b[1|2] @lower
+      {letter}c[1|2] @foot""" + "".join(f"\n        {letter}{e}[1|2] @toe" for e in ends)
+
+
+def test_shape_takes_one_pair():
+    assert find_legs(build(BODY + limbs("x"))).legs[0].foot == "xc1"
+
+
+@pytest.mark.parametrize("pairs", [limbs("x", "defg"), limbs("x") + limbs("y")], ids=["fingers", "two pairs alike"])
+def test_shape_refuses(pairs):
+    refusal(build(BODY + pairs))
+
+
+def test_shape_refuses_two_of_four_limbs():
+    skeleton = build(BODY + limbs("x") + limbs("y"))
+    raised = skeleton.heads.copy()
+    raised[[n.startswith("y") for n in skeleton.names], 2] += 0.5
+    refusal(replace(skeleton, posed=raised[None]))
+
+
+def test_shape_refuses_limbs_that_lie():
+    skeleton = build(BODY + limbs("x"))
+    lying = pose(skeleton, lambda name, offset: offset[[0, 2, 1]] if name[:2] in ("xb", "xc") else offset)
+    lying[[n.startswith("x") for n in skeleton.names], 2] -= 0.3
+    refusal(replace(skeleton, posed=lying[None]))
