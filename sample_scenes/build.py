@@ -25,12 +25,12 @@ FOLDER = Path(__file__).resolve().parent
 FPS = 30
 SKY = (0.72, 0.76, 0.80)
 COLOURS = {
-    "Ground": (0.62, 0.65, 0.66, 1.0),
-    "Ground Light": (0.76, 0.78, 0.78, 1.0),
-    "Edge": (0.42, 0.46, 0.50, 1.0),
-    "Stone": (0.56, 0.50, 0.43, 1.0),
-    "Deck": (0.46, 0.64, 0.56, 1.0),
-    "Deck Light": (0.58, 0.76, 0.68, 1.0),
+    "Ground": (0.82, 0.85, 0.86, 1.0),
+    "Ground Light": (1.0, 1.0, 0.98, 1.0),
+    "Edge": (0.52, 0.56, 0.60, 1.0),
+    "Stone": (0.74, 0.66, 0.56, 1.0),
+    "Deck": (0.58, 0.80, 0.70, 1.0),
+    "Deck Light": (0.74, 0.96, 0.86, 1.0),
 }
 
 
@@ -108,7 +108,7 @@ def slope(makers):
     ys = sorted({*span(-5.5, foot, 0.5), *span(foot, 1.0, 0.5)})
     slab("Slope", span(-1.5, 1.5, 0.5), ys, lambda x, y: max(foot - y, 0.0) * rise, -0.5)
     one_walker(makers, walk.Gait(steps=7))
-    frame_view(46, (0.0, -2.05, 0.72), (-3.9, -1.0, 1.0), 2.35)
+    frame_view(50, (0.0, -1.75, 1.02), (-3.9, -0.7, 1.35), 2.45)
 
 
 def stairs(makers):
@@ -128,7 +128,7 @@ def stairs(makers):
         face.material_index = 2 if abs(face.normal.x) > 0.5 else 1 if face.normal.z > 0.5 else 0
     ground_object("Stairs", mesh, ("Ground", "Ground Light", "Edge"))
     one_walker(makers, walk.Gait(steps=11, step_length=0.30, step_time=0.6))
-    frame_view(112, (0.0, -1.75, 0.80), (-3.6, -0.3, 1.35), 2.35)
+    frame_view(94, (0.0, -1.55, 1.08), (-3.6, -0.1, 1.6), 2.5)
 
 
 def rough(makers):
@@ -137,8 +137,8 @@ def rough(makers):
 
     def height(x, y):
         fade = min(max((0.6 - y) / 1.2, 0.0), 1.0)
-        bumps = 0.10 * sin(2.1 * y + 0.6) * cos(1.2 * x + 0.3) + 0.035 * sin(4.7 * y + 2.1 * x) + 0.02 * sin(6.0 * x + 1.7)
-        return fade * (bumps + 0.05 * noise.noise(Vector((3.0 * x, 3.0 * y, 0.5))))
+        bumps = 0.10 * sin(2.1 * y + 0.6) * cos(1.2 * x + 0.3) + 0.035 * sin(4.7 * y + 2.1 * x)
+        return fade * (bumps + 0.02 * sin(6.0 * x + 1.7) + 0.05 * noise.noise(Vector((3.0 * x, 3.0 * y, 0.5))))
 
     slab("Earth", span(-1.6, 1.6, 0.1), span(-6.0, 1.2, 0.1), height, -0.6, tile=0.4, smooth=True)
     meshes = [stone_mesh(random, i) for i in range(4)]
@@ -149,7 +149,7 @@ def rough(makers):
         stone.location, stone.scale = (x, y, height(x, y) - 0.1 * size), (size, size * random.uniform(0.8, 1.3), size)
         stone.rotation_euler = (random.uniform(-0.2, 0.2), random.uniform(-0.2, 0.2), random.uniform(0.0, 2.0 * pi))
     one_walker(makers, walk.Gait(steps=8, step_length=0.6))
-    frame_view(61, (0.0, -2.45, 0.66), (-3.9, -1.4, 1.25), 2.2)
+    frame_view(61, (0.0, -2.3, 0.80), (-3.9, -1.3, 1.4), 2.3)
 
 
 def platform(makers):
@@ -159,21 +159,21 @@ def platform(makers):
     slab("Floor", span(-2.5, 2.5, 0.5), span(-3.0, 3.0, 0.5), lambda x, y: -0.75, -1.0)
     ram = slab("Ram", [-0.18, 0.18], [-0.18, 0.18], lambda x, y: -0.1, -1.5)
     ram.parent = deck
-    for frame, z, tilt, list_, turn in ((1, 0, 0, 0, 0), (45, 0.16, 4, -3, -5), (90, 0.36, -5, 4, 4), (135, 0.22, 3, 6, 10)):
+    for frame, z, *turns in ((1, 0, 0, 0, 0), (45, 0.16, 4, -3, -5), (90, 0.36, -5, 4, 4), (135, 0.22, 3, 6, 10)):
         deck.location.z = z
-        deck.rotation_euler = (radians(tilt), radians(list_), radians(turn))
+        deck.rotation_euler = [radians(turn) for turn in turns]
         deck.keyframe_insert("location", index=2, frame=frame)
         deck.keyframe_insert("rotation_euler", frame=frame)
     one_walker(makers, walk.Gait(steps=5, step_length=0.55, step_time=0.55, from_stand=True, to_stand=True, hold=1.5),
                (0.0, 1.1, 0.0))
-    frame_view(76, (0.0, -1.0, 0.75), (-3.9, 0.3, 1.35), 2.35)
+    frame_view(76, (0.0, -0.75, 0.88), (-3.9, 0.4, 1.6), 2.6)
 
 
 def slide(makers):
     """A flat floor, and feet that slip forward five centimetres in every contact."""
     slab("Floor", span(-1.5, 1.5, 0.25), span(-5.5, 1.0, 0.25), lambda x, y: 0.0, -0.1, tile=0.25)
     one_walker(makers, walk.Gait(steps=7, skate=0.085))
-    frame_view(58, (0.0, -2.0, 0.45), (-3.0, -0.9, 1.3), 1.5)
+    frame_view(57, (0.0, -1.72, 0.36), (-2.3, -0.7, 1.7), 1.55)
 
 
 def crowd(makers):
@@ -243,7 +243,7 @@ def dress(scene):
     scene.view_settings.view_transform = "Standard"
     scene.display.render_aa = "16"
     scene.display.light_direction = (-0.45, 0.35, 0.82)
-    scene.display.shadow_focus = 0.6
+    scene.display.shadow_shift, scene.display.shadow_focus = 0.3, 0.6
     scene.world = bpy.data.worlds.new("World")
     scene.world.color = SKY
     spaces = [area.spaces.active for screen in bpy.data.screens for area in screen.areas if area.type == "VIEW_3D"]

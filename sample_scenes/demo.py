@@ -8,12 +8,15 @@ folder and leaves the .blend files alone. Exit code 1 where an operator fails or
 
 import argparse
 import os
+import shutil
 import sys
 import tempfile
 import time
+import traceback
 from pathlib import Path
 
-os.environ["BLENDER_USER_RESOURCES"] = tempfile.mkdtemp(prefix="foot_ik_demo_")  # read when bpy is imported
+USER_FOLDER = tempfile.mkdtemp(prefix="foot_ik_demo_")
+os.environ["BLENDER_USER_RESOURCES"] = USER_FOLDER  # read when bpy is imported
 import bpy  # noqa: E402
 import numpy as np  # noqa: E402
 
@@ -23,13 +26,14 @@ sys.path.insert(0, str(ROOT))
 from sample_scenes import figures  # noqa: E402
 
 SCENES = ("slope", "stairs", "rough", "platform", "slide", "crowd")
+MARGIN = {"slide": 0.3, "cut": 2.0, "float": 2.0}  # mm that a figure may lose where it was good before
 
 
 def install(path):
     """Install and enable the extension from its zip, as a user would."""
     result = bpy.ops.extensions.package_install_files(filepath=str(path), repo="user_default", enable_on_install=True)
     if result != {"FINISHED"} or not hasattr(bpy.types.Object, "foot_ik"):
-        raise SystemExit(f"{path.name} did not install: {result}")
+        raise RuntimeError(f"{path.name} did not install: {result}")
 
 
 def walkers():
@@ -81,7 +85,7 @@ def correct(rigs):
 def show_trace(track, standing):
     """Lay a dot on the floor for every frame in which a heel or ball stands: a slide draws a line."""
     turns = np.linspace(0.0, 2.0 * np.pi, 10, endpoint=False)
-    disc = 0.011 * np.stack([np.cos(turns), np.sin(turns), 0.0 * turns], axis=1)
+    disc = 0.013 * np.stack([np.cos(turns), np.sin(turns), 0.0 * turns], axis=1)
     spots = [track.places[f, p] for p in figures.SLIDERS for f in np.flatnonzero(standing[:, p])]
     verts = np.concatenate([spot * (1, 1, 0) + disc + (0, 0, 0.002) for spot in spots])
     mesh = bpy.data.meshes.new("Trace")
@@ -151,18 +155,20 @@ def picture(name, tracks, standing, path):
 
 
 def better(row):
-    """Whether what was wrong is less wrong now, and nothing became worse by more than a millimetre."""
+    """Whether what was wrong is less wrong now, and what was right (a standing foot on a slope) still is."""
     raw, new = row["raw"], row["new"]
-    return sum(new.values()) < sum(raw.values()) and all(new[key] <= raw[key] + 1.0 for key in new)
+    return sum(new.values()) < sum(raw.values()) and all(new[key] <= raw[key] + MARGIN[key] for key in new)
 
 
 def print_table(rows):
     """Before and after, one line per scene."""
-    print(f"\n{'scene':10}{'slide mm/frame':>20}{'deepest cut mm':>20}{'float mm':>20}{'frame ms':>18}{'plan s':>8}{'bake s':>8}")
+    heads = ("slide mm/frame", "deepest cut mm", "float mm", "frame ms")
+    print("\n" + f"{'scene':10}" + "".join(f"{head:>18}" for head in heads) + f"{'plan s':>8}{'bake s':>8}")
     for row in rows:
-        pairs = [f"{row['raw'][key]:.{n}f} > {row['new'][key]:.{n}f}" for key, n in (("slide", 2), ("cut", 1), ("float", 1))]
-        pairs.append(f"{row['raw_time']:.2f} > {row['live_time']:.2f}")
-        print(f"{row['name']:10}" + "".join(f"{pair:>{w}}" for pair, w in zip(pairs, (20, 20, 20, 18)))
+        raw, new = row["raw"], row["new"]
+        pairs = [f"{raw['slide']:.2f} > {new['slide']:.2f}", f"{raw['cut']:.1f} > {new['cut']:.1f}",
+                 f"{raw['float']:.1f} > {new['float']:.1f}", f"{row['raw_time']:.2f} > {row['live_time']:.2f}"]
+        print(f"{row['name']:10}" + "".join(f"{pair:>18}" for pair in pairs)
               + f"{row['plan']:8.1f}{row['bake']:8.1f}" + ("" if better(row) else "  NOT BETTER"))
     print("before > after the correction; frame ms: raw > corrected live, all characters of the scene\n")
 
@@ -198,10 +204,10 @@ def main():
 if __name__ == "__main__":
     try:
         code = main()
-    except BaseException:
-        import traceback
+    except Exception:
         traceback.print_exc()
         code = 1
+    shutil.rmtree(USER_FOLDER, ignore_errors=True)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)  # Blender's module may crash while the interpreter ends

@@ -34,7 +34,8 @@ class Ground:
         trees = []
         for ob in obs:
             mesh = ob.evaluated_get(depsgraph).to_mesh()
-            trees.append(BVHTree.FromPolygons([v.co for v in mesh.vertices], [tuple(p.vertices) for p in mesh.polygons]))
+            faces = [tuple(face.vertices) for face in mesh.polygons]
+            trees.append(BVHTree.FromPolygons([v.co for v in mesh.vertices], faces))
             ob.evaluated_get(depsgraph).to_mesh_clear()
         return cls(tuple(ob.name for ob in obs), tuple(trees))
 
@@ -119,4 +120,5 @@ def sum_up(tracks, standing):
             low = np.nanmin(np.where(stands[:, foot], one.gaps[:, foot], np.inf)[rests], axis=1)
             floats.append(np.maximum(low, 0.0))
     slips, floats = np.concatenate(slips), np.concatenate(floats)
-    return {"slide": 1e3 * float(np.nanmean(slips)), "cut": 1e3 * float(max(depths)), "float": 1e3 * float(np.nanmean(floats))}
+    figures = {"slide": np.nanmean(slips), "cut": max(depths), "float": np.nanmean(floats)}
+    return {name: 1e3 * float(metres) for name, metres in figures.items()}

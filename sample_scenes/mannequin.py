@@ -89,7 +89,8 @@ class Solid:
         first, size = len(self.vertices), len(rings[0])
         self.vertices += [point for ring in rings for point in ring]
         self.groups.setdefault(bone, []).extend(range(first, len(self.vertices)))
-        faces = [tuple(range(first + size - 1, first - 1, -1)), tuple(range(len(self.vertices) - size, len(self.vertices)))]
+        end = len(self.vertices)
+        faces = [tuple(range(first + size - 1, first - 1, -1)), tuple(range(end - size, end))]
         for row in range(first, first + size * (len(rings) - 1), size):
             for i in range(size):
                 j = (i + 1) % size
@@ -136,8 +137,10 @@ def shoe_ring(x, y, half_width, height, lift=0.0):
 
 def add_foot(solid, bone_side, x, colour):
     """A shoe in two parts, hinged at the ball: heel to ball on the foot bone, the rest on the toe bone."""
-    back = [(0.075, 0.024, 0.065, 0.014), (0.066, 0.031, 0.085, 0.0), (0.03, 0.036, 0.105, 0.0), (-0.01, 0.036, 0.100, 0.0)]
-    back += [(-0.05, 0.037, 0.080, 0.0), (-0.09, 0.041, 0.064, 0.0), (-0.127, 0.044, 0.052, 0.0)]
+    # (y, half width, height, lift of the underside)
+    back = [(0.075, 0.024, 0.065, 0.014), (0.066, 0.031, 0.085, 0.0), (0.03, 0.036, 0.105, 0.0)]
+    back += [(-0.01, 0.036, 0.100, 0.0), (-0.05, 0.037, 0.080, 0.0), (-0.09, 0.041, 0.064, 0.0)]
+    back += [(-0.127, 0.044, 0.052, 0.0)]
     front = [(-0.133, 0.044, 0.050, 0.0), (-0.16, 0.043, 0.044, 0.0), (-0.185, 0.037, 0.038, 0.0)]
     front += [(-0.20, 0.027, 0.033, 0.004), (-0.208, 0.014, 0.026, 0.010)]
     for bone, rows in (("foot", back), ("toe", front)):
@@ -148,23 +151,28 @@ def add_foot(solid, bone_side, x, colour):
     solid.lathe("toe" + bone_side, "Joint", middle - half, middle + half, rod, sides=10)
 
 
+# Turned parts of the trunk: bone, start, end, depth against width, profile of (way, radius).
+TURNED = (
+    ("hips", (0, 0, 0.875), (0, 0, 1.055), 0.76,
+     ((0, 0.035), (0.12, 0.068), (0.4, 0.100), (0.62, 0.142), (0.8, 0.142), (0.93, 0.115), (1, 0.07))),
+    ("chest", (0, 0, 1.135), (0, 0, 1.285), 0.72,
+     ((0, 0.085), (0.15, 0.122), (0.6, 0.145), (0.9, 0.148), (1, 0.13))),
+    ("upper_chest", (0, 0.002, 1.292), (0, 0.005, 1.475), 0.72,
+     ((0, 0.135), (0.08, 0.152), (0.4, 0.168), (0.65, 0.152), (0.85, 0.10), (1, 0.052))),
+    ("head", (0, -0.015, 1.525), (0, -0.012, 1.752), 1.16,
+     ((0, 0.02), (0.04, 0.046), (0.2, 0.068), (0.45, 0.083), (0.65, 0.088), (0.82, 0.075), (0.94, 0.046), (1, 0.016))),
+    # A ridge where the nose would be tells where the head looks.
+    ("head", (0, -0.106, 1.655), (0, -0.112, 1.595), 1.4, ((0, 0.004), (0.6, 0.013), (1, 0.006))),
+)
+
+
 def add_trunk(solid):
     """Pelvis, belly, chest, neck and head."""
-    v = Vector
-    solid.lathe("hips", "Body", v((0, 0, 0.875)), v((0, 0, 1.055)),
-                [(0, 0.035), (0.12, 0.068), (0.4, 0.100), (0.62, 0.142), (0.8, 0.142), (0.93, 0.115), (1, 0.07)], 0.76, 18)
-    solid.ball("spine", v((0, 0, 1.095)), 0.098, stretch=0.75, flat=0.8)
-    solid.lathe("chest", "Body", v((0, 0, 1.135)), v((0, 0, 1.285)),
-                [(0, 0.085), (0.15, 0.122), (0.6, 0.145), (0.9, 0.148), (1, 0.13)], 0.72, 18)
-    solid.ball("upper_chest", v((0, 0.002, 1.29)), 0.125, stretch=0.3, flat=0.72)
-    solid.lathe("upper_chest", "Body", v((0, 0.002, 1.292)), v((0, 0.005, 1.475)),
-                [(0, 0.135), (0.08, 0.152), (0.4, 0.168), (0.65, 0.152), (0.85, 0.10), (1, 0.052)], 0.72, 18)
-    solid.capsule("neck", "Joint", v((0, 0, 1.45)), v((0, -0.01, 1.54)), 0.046, 0.044)
-    solid.lathe("head", "Body", v((0, -0.015, 1.525)), v((0, -0.012, 1.752)),
-                [(0, 0.02), (0.04, 0.046), (0.2, 0.068), (0.45, 0.083), (0.65, 0.088), (0.82, 0.075), (0.94, 0.046),
-                 (1, 0.016)], 1.16, 18)
-    # A ridge where the nose would be tells where the head looks.
-    solid.lathe("head", "Body", v((0, -0.106, 1.655)), v((0, -0.112, 1.595)), [(0, 0.004), (0.6, 0.013), (1, 0.006)], 1.4, 8)
+    for bone, start, end, flat, profile in TURNED:
+        solid.lathe(bone, "Body", Vector(start), Vector(end), profile, flat, sides=18)
+    solid.ball("spine", Vector((0, 0, 1.095)), 0.098, stretch=0.75, flat=0.8)
+    solid.ball("upper_chest", Vector((0, 0.002, 1.29)), 0.125, stretch=0.3, flat=0.72)
+    solid.capsule("neck", "Joint", Vector((0, 0, 1.45)), Vector((0, -0.01, 1.54)), 0.046, 0.044)
 
 
 def add_limbs(solid, suffix, colour, place):
@@ -216,7 +224,8 @@ def build_armature():
         if parent:
             bone.parent = data.edit_bones[parent]
             bone.use_connect = parent != "root" and (bone.head - bone.parent.tail).length < 1e-6
-        bone.align_roll(Vector((0, 0, 1)) if name in ("root", "foot.L", "foot.R", "toe.L", "toe.R") else Vector((0, -1, 0)))
+        lies = name.split(".")[0] in ("root", "foot", "toe")
+        bone.align_roll(Vector((0, 0, 1)) if lies else Vector((0, -1, 0)))
     bpy.ops.object.mode_set(mode="OBJECT")
     bpy.data.objects.remove(ob)
     data.display_type = "STICK"
