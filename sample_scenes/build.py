@@ -240,6 +240,7 @@ def dress(scene):
     """Workbench settings, for renders and for the viewports that are saved with the file."""
     scene.render.engine = "BLENDER_WORKBENCH"
     scene.render.resolution_x, scene.render.resolution_y = 480, 540
+    scene.render.dither_intensity = 0.0  # noise would swell the pictures
     scene.view_settings.view_transform = "Standard"
     scene.display.render_aa = "16"
     scene.display.light_direction = (-0.45, 0.35, 0.82)
