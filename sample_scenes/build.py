@@ -183,7 +183,7 @@ def crowd(makers):
     def height(x, y):
         return 0.30 * sin(1.05 * y + 0.5) * cos(0.7 * x) + 0.12 * sin(1.9 * x + 1.3 * y)
 
-    slab("Hills", span(-5.0, 5.0, 0.35), span(-7.0, 5.0, 0.35), height, -1.6, tile=0.7, smooth=True)
+    slab("Hills", span(-5.0, 5.0, 0.4), span(-7.0, 5.0, 0.4), height, -1.6, tile=0.8, smooth=True)
     gaits = [walk.Gait(steps=4, step_length=length, phase=phase, toe_out=out, skate=0.01)
              for length, phase, out in ((0.65, 0.0, 6.0), (0.56, 0.7, 9.0), (0.62, 1.4, 4.0))]
     actions = {}
