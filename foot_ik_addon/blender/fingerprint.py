@@ -11,6 +11,8 @@ from .compat import animated_bag
 from .ground import SURFACES
 
 PLANNED = ("pelvis", "ground_source", "floor_height", "max_pitch", "max_roll", "max_step", "max_shift")
+TRANSFORMS = ("location", "rotation_euler", "rotation_quaternion", "rotation_axis_angle", "scale", "delta_location",
+              "delta_rotation_euler", "delta_scale")
 PLANNED_LEG = ("upper", "lower", "foot", "toe", "enabled", "reach", "solver")
 
 
@@ -44,17 +46,25 @@ def add_animation(add, ob: bpy.types.Object) -> None:
     """Where an object is and what moves it."""
     data = ob.animation_data
     bag = animated_bag(data) if data else None
-    if data:
-        for track in data.nla_tracks:
-            add(track.mute, *((s.frame_start, s.frame_end, s.mute, s.influence, s.action and s.action.name) for s in track.strips))
-    if bag is None:
-        add([round(v, 6) for row in ob.matrix_basis for v in row])
-        return
-    for curve in bag.fcurves:
+    moved = set()
+    for track in data.nla_tracks if data else ():
+        add(track.mute, *((s.frame_start, s.frame_end, s.mute, s.influence, s.action and s.action.name)
+                          for s in track.strips))
+        moved |= set(TRANSFORMS)  # which of them the strips move is not known
+    for curve in bag.fcurves if bag else ():
         points = curve.keyframe_points
-        values = np.empty(len(points) * 2, np.float32)
-        points.foreach_get("co", values)
-        add(curve.data_path, curve.array_index, curve.mute, len(curve.modifiers), zlib.crc32(values))
+        add(curve.data_path, curve.array_index, curve.mute, len(curve.modifiers))
+        for name in ("co", "handle_left", "handle_right"):
+            values = np.empty(len(points) * 2, np.float32)
+            points.foreach_get(name, values)
+            add(zlib.crc32(values))
+        moved.add(curve.data_path)
+    moved |= {driver.data_path for driver in data.drivers} if data else set()
+    for name in TRANSFORMS:
+        if name not in moved:
+            add(name, *(round(v, 6) for v in getattr(ob, name)))
+    for constraint in ob.constraints:
+        add(constraint.type, constraint.mute)
 
 
 def add_shape(add, ob: bpy.types.Object) -> None:
@@ -72,5 +82,6 @@ def ground_objects(scene: bpy.types.Scene, ob: bpy.types.Object) -> dict[str, bp
     settings = ob.foot_ik
     if settings.ground_source == "FLOOR":
         return {}
-    among = scene.objects if settings.ground_source == "SCENE" else getattr(settings.ground_collection, "all_objects", ())
+    chosen = settings.ground_source == "COLLECTION"
+    among = getattr(settings.ground_collection, "all_objects", ()) if chosen else scene.objects
     return {o.name_full: o for o in among if o.type in SURFACES or o.instance_type != "NONE"}
