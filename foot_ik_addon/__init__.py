@@ -2,18 +2,17 @@
 
 
 def register() -> None:
-    from .blender import handlers
-    from .ui import operators, panels, properties
-    properties.register()
-    operators.register()
-    panels.register()
-    handlers.register()
+    for module in modules():
+        module.register()
 
 
 def unregister() -> None:
+    for module in reversed(modules()):
+        module.unregister()
+
+
+def modules() -> tuple:
+    """What is registered, in this order; undone in reverse."""
     from .blender import handlers
-    from .ui import operators, panels, properties
-    handlers.unregister()
-    panels.unregister()
-    operators.unregister()
-    properties.unregister()
+    from .ui import fixes, lists, operators, panels, properties, state
+    return properties, operators, fixes, lists, state, panels, handlers

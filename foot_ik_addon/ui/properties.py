@@ -91,10 +91,10 @@ class FootIKContact(bpy.types.PropertyGroup):
     mode: EnumProperty(
         name="Mode", description="What the foot does in this contact", default="AUTO", override=OVERRIDABLE,
         update=mark_edited, items=(
-            ("AUTO", "Automatic", "As found from the clip"),
-            ("LOCK", "Lock", "The foot is held at its footprint"),
-            ("SLIDE", "Slide", "The foot slides as animated and follows the ground"),
-            ("NONE", "None", "No contact: the foot is in the air")))
+            ("AUTO", "Automatic", "As found from the clip", "AUTO", 0),
+            ("LOCK", "Lock", "The foot is held at its footprint", "LOCKED", 1),
+            ("SLIDE", "Slide", "The foot slides as animated and follows the ground", "ARROW_LEFTRIGHT", 2),
+            ("NONE", "None", "No contact: the foot is in the air", "X", 3)))
     edited: BoolProperty(name="Edited by Hand", description="Kept as it is when the clip is planned again",
                          override=OVERRIDABLE)
     found_start: IntProperty(name="Found Start", description="First frame of the contact as found in the clip",
