@@ -82,8 +82,8 @@ def rows_at(saved: SavedPlan, rig: Rig, frames: np.ndarray, weights: Weights) ->
     move = np.stack([weighted(between(feet[i].move), weights.lock[:, i]) * weights.position[:, i, None] for i in each], 1)
     turn = np.stack([weighted(between(feet[i].turn), weights.lock[:, i]) * weights.rotation[:, i, None] for i in each], 1)
     pelvis = weighted(between(plan.pelvis), weights.lock.mean(1)) * weights.position.mean(1)
-    reach = np.array([plan.reach[saved.legs.index(leg.foot)] for leg in rig.legs])
-    return Rows(np.stack([f.ball for f in feet]), move, turn, pelvis, reach)
+    reach = np.stack([plan.reach[saved.legs.index(leg.foot)] for leg in rig.legs])
+    return Rows(np.stack([f.ball for f in feet]), tuple(f.on_toe for f in feet), move, turn, pelvis, reach)
 
 
 def plan_of_frame(ob: bpy.types.Object, rig: Rig, sample: Sample, clip: Clip, depsgraph: bpy.types.Depsgraph) -> SavedPlan | None:

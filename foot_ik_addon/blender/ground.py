@@ -165,18 +165,18 @@ class MeshGround:
                 pieces[n] = i
         return heights, pieces
 
-    def layers(self, points: np.ndarray, frames: np.ndarray) -> np.ndarray:
+    def layers(self, points: np.ndarray, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See `core.ground.Ground`."""
         if self.source == "FLOOR":
-            return np.zeros((len(points), 1))
-        found: list[list[float]] = [[] for _ in points]
+            return np.zeros((len(points), 1)), np.zeros((len(points), 1), int)
+        found: list[list[tuple[float, int]]] = [[] for _ in points]
         for n, i in zip(*self._candidates(points, frames), strict=True):
-            found[n].extend(self._tops(int(i), int(frames[n]), points[n]))
-        out = np.full((len(points), MOST_LAYERS), np.nan)
-        for row, heights in zip(out, found, strict=True):
-            heights.sort(reverse=True)
-            row[:len(heights)] = heights[:MOST_LAYERS]
-        return out
+            found[n].extend((height, int(i)) for height in self._tops(int(i), int(frames[n]), points[n]))
+        heights, pieces = np.full((len(points), MOST_LAYERS), np.nan), np.full((len(points), MOST_LAYERS), -1)
+        for n, tops in enumerate(found):
+            for k, top in enumerate(sorted(tops, reverse=True)[:MOST_LAYERS]):
+                heights[n, k], pieces[n, k] = top
+        return heights, pieces
 
     def carried(self, piece: int, start: int, frames: np.ndarray) -> np.ndarray:
         """See `core.ground.Ground`; scale is taken out."""

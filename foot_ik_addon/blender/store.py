@@ -52,13 +52,14 @@ def pack_plan(plan: Plan, start: int, legs: list[str], notes: list[str]) -> str:
     arrays = {"pelvis": plan.pelvis, "reach": plan.reach}
     for i, foot in enumerate(plan.feet):
         arrays |= {f"ball{i}": foot.ball, f"move{i}": foot.move, f"turn{i}": foot.turn}
-    return packed(arrays, start=start, legs=legs, notes=notes, in_place=plan.in_place)
+    return packed(arrays, start=start, legs=legs, notes=notes, in_place=plan.in_place,
+                  on_toe=[foot.on_toe for foot in plan.feet])
 
 
 @lru_cache(maxsize=64)
 def unpack_plan(text: str) -> SavedPlan:
     arrays, extra = unpacked(text)
-    feet = tuple(FootPlan(arrays[f"ball{i}"], arrays[f"move{i}"], arrays[f"turn{i}"]) for i in range(len(extra["legs"])))
+    feet = tuple(FootPlan(arrays[f"ball{i}"], extra["on_toe"][i], arrays[f"move{i}"], arrays[f"turn{i}"]) for i in range(len(extra["legs"])))
     plan = Plan(feet, arrays["pelvis"], arrays["reach"], in_place=extra["in_place"])
     return SavedPlan(extra["start"], tuple(extra["legs"]), plan, tuple(extra["notes"]))
 

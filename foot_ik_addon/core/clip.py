@@ -13,7 +13,9 @@ import numpy as np
 from .rotations import transform
 
 LEG = 1 / 0.9
-"""Metres of an adult's 0.9 m leg -> legs: thresholds below are written in the metres people know."""
+"""Metres of an adult's 0.9 m leg -> legs: thresholds are written in the metres people know."""
+HEEL, BALL = 0, 1
+"""Indices of the heel and the ball among the points of a sole."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,11 @@ class Leg:
         """Median length of upper + lower, in clip units."""
         hip, knee, ankle = np.moveaxis(self.joints, 1, 0)
         return float(np.median(np.linalg.norm(knee - hip, axis=1) + np.linalg.norm(ankle - knee, axis=1)))
+
+
+    def bone_of(self, on_toe: bool) -> np.ndarray:
+        """(F, 4, 4): pose of the toe bone where there is one and it is asked for, else of the foot bone."""
+        return self.toe if on_toe and self.toe is not None else self.foot
 
 
 @dataclass(frozen=True)
@@ -72,8 +79,7 @@ class Sole:
     def tracks(self, leg: Leg) -> np.ndarray:
         """(F, S, 3): where the points go in clip space."""
         out = transform(leg.foot[:, None], self.points[None])
-        if leg.toe is not None and self.on_toe.any():
-            out[:, self.on_toe] = transform(leg.toe[:, None], self.points[None, self.on_toe])
+        out[:, self.on_toe] = transform(leg.bone_of(True)[:, None], self.points[None, self.on_toe])
         return out
 
 

@@ -9,13 +9,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .clip import LEG, Leg, Sole, runs, smoothed, velocity
-from .sole import BALL, HEEL
+from .clip import BALL, HEEL, LEG, Leg, Sole, runs, smoothed, velocity
 
 BAND = 0.025 * LEG
 """A point within this height of its own floor is low: published foot-skate measures use 2.5 cm (Zhang et al. 2018)."""
 FLOOR_SHARE = 2
 """Percentile of a point's height that is its own floor."""
+SWING, UNEVEN = 0.9, 0.12 * LEG
+"""The captured floor may be uneven or tilted by up to `UNEVEN`: lower than that, peaks of height that last less than
+`SWING` seconds are swings, and what remains under them is the floor there."""
 SLOWEST = 0.13 * LEG
 """Points below this speed always count as slow: the noise of good motion capture."""
 PEAK_SHARE = 0.3
@@ -56,7 +58,7 @@ def find_contacts(fps: float, leg: Leg, sole: Sole) -> list[Contact]:
 
 def point_contact(track: np.ndarray, fps: float) -> np.ndarray:
     """(F,) bool: the frames in which a point with this track (F, 3) stands."""
-    height = track[:, 2] - np.percentile(track[:, 2], FLOOR_SHARE)
+    height = track[:, 2] - own_floor(track[:, 2], fps)
     flow = smoothed(velocity(track, fps), SMOOTH * fps)
     speed = np.linalg.norm(flow, axis=1)
     low = height < BAND
@@ -64,6 +66,21 @@ def point_contact(track: np.ndarray, fps: float) -> np.ndarray:
     mask = hysteresis(low & (speed < limit), low & (speed < LEAVE * limit))
     mask = close_gaps(mask, GAP * fps) & low
     return drop_short(mask, SHORTEST * fps)
+
+
+def own_floor(height: np.ndarray, fps: float) -> np.ndarray:
+    """(F,): the floor under a point that was at these heights (F,): their morphological opening, which is what is left
+    when all peaks shorter than a swing are cut off, within `UNEVEN` of the lowest heights."""
+    lowest = np.percentile(height, FLOOR_SHARE)
+    reach = round(SWING * fps / 2)
+    opened = -lower_envelope(-lower_envelope(height, reach), reach)
+    return np.clip(opened, lowest, lowest + UNEVEN)
+
+
+def lower_envelope(values: np.ndarray, reach: int) -> np.ndarray:
+    """(F,): the least of the values (F,) within `reach` frames."""
+    padded = np.pad(values, reach, mode="edge")
+    return np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1).min(1)
 
 
 def slow_limit(speed: np.ndarray, calm: np.ndarray) -> float:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .clip import Clip, Leg, Sole, runs
+from .clip import BALL, HEEL, Clip, Leg, Sole, runs
 from .footprints import Footprint
 from .ground import Ground
 from .rotations import align, from_rotvec, rotate, to_rotvec, transform
-from .sole import BALL, HEEL
 
 LEAD = 0.3
 """Seconds in which a foot that enters or leaves the clip in the air loses the speed of its contact's correction."""
@@ -43,18 +42,19 @@ def in_contact(heel: np.ndarray, ball: np.ndarray, p: Footprint, ground: Ground,
     gradient = -normal[:, :2] / np.maximum(normal[:, 2:], 1e-6)
     origin = transform(carried, p.place)
 
-    def standing(track: np.ndarray, anchor: np.ndarray) -> np.ndarray:
-        """Where a point of the sole belongs: at its anchor or as animated, on the ground and as high above it."""
-        place = np.append(anchor, p.place[2] + p.gradient @ (anchor - p.ball))
-        xy = (1 - hold) * track[:, :2] + hold * transform(carried, place)[:, :2]
+    def standing(track: np.ndarray, from_ball: np.ndarray) -> np.ndarray:
+        """Where a point of the sole belongs: at its place in the footprint or as animated, on the ground and as high
+        above it. `from_ball` (3,) leads there from the ball on the flat floor."""
+        spread = p.tilt @ from_ball
+        xy = (1 - hold) * (track + spread - from_ball)[:, :2] + hold * transform(carried, p.place + spread)[:, :2]
         z = origin[:, 2] + ((xy - origin[:, :2]) * gradient).sum(1) + track[:, 2]
         return np.column_stack([xy, z])
 
     yaw = hold * yaw_to_print(heel, ball, p)
     turn = carried[:, :3, :3] @ p.tilt if hold else align(np.array([0.0, 0.0, 1.0]), normal)
     turn = turn @ from_rotvec(yaw[:, None] * (0.0, 0.0, 1.0))
-    by_ball = standing(ball, p.ball)
-    by_heel = standing(heel, p.heel) + rotate(turn, ball - heel)
+    by_ball = standing(ball, np.zeros(3))
+    by_heel = standing(heel, np.append(p.heel - p.ball, 0.0)) + rotate(turn, ball - heel)
     w = ball_weight(p.contact.heel, p.contact.ball)[:, None]
     return (1 - w) * by_heel + w * by_ball - ball, to_rotvec(turn)
 

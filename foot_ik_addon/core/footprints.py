@@ -5,12 +5,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .clip import Clip, Leg, Sole
+from .clip import BALL, HEEL, Clip, Leg, Sole
 from .contacts import Contact
 from .ground import Ground
 from .rest import Limits, Stance
-from .rotations import align
-from .sole import BALL, HEEL
+from .rotations import align, transform
 
 HEADROOM = 0.5
 """Rays that sample the ground start this much of a leg above where the foot is expected."""
@@ -40,12 +39,6 @@ class Footprint:
     """(3,): the ball's place on the ground."""
     tilt: np.ndarray
     """(3, 3): rotation from the flat floor to the ground."""
-
-    @property
-    def gradient(self) -> np.ndarray:
-        """(2,): rise of the ground's plane along x and y."""
-        n = self.tilt[:, 2]
-        return -n[:2] / max(n[2], 1e-6)
 
 
 def lay_footprints(clip: Clip, soles: list[Sole], contacts: list[list[Contact]], ground: Ground,
@@ -99,43 +92,49 @@ def expected_heights(prints: list[list[Footprint]], ground: Ground, limits: Limi
     """Height of the ground on which each footprint lies: one path through the layers of the ground, in order of time.
 
     The path that climbs least is taken (Viterbi), so that a roof, a bridge or a storey below is not mistaken for the
-    ground. A footprint that no step or slope leads to has NaN.
+    ground; a lift that carries the feet is not a climb. A footprint that no step or slope leads to has NaN.
     """
     order = sorted((p.frame, i, k) for i, foot in enumerate(prints) for k, p in enumerate(foot))
     out = [np.full(len(foot), np.nan) for foot in prints]
     if not order:
         return out
     points = np.array([(prints[i][k].ball + prints[i][k].heel) / 2 for _, i, k in order])
-    layers = ground.layers(points, np.array([f for f, _, _ in order]))
+    frames = np.array([f for f, _, _ in order])
+    layers, pieces = ground.layers(points, frames)
     known = np.flatnonzero(np.isfinite(layers).any(1))
     if not len(known):
         return out
-    z, at = layers[known], points[known]
+    z, pieces, at, frames = layers[known], pieces[known], points[known], frames[known]
     cost = np.where(np.isfinite(z[0]), 1e-3 * np.abs(z[0]), np.inf)
-    back = []
-    for a, b in zip(z, z[1:], strict=False):
-        step = cost[:, None] + np.abs(b[None, :] - a[:, None])
-        step = np.where(np.isfinite(step), step, np.inf)
+    back, climbs = [], []
+    for n in range(1, len(z)):
+        meanwhile = carried_heights(at[n - 1], z[n - 1], pieces[n - 1], frames[n - 1], frames[n], ground)
+        climb = np.abs(z[n][None, :] - meanwhile[:, None])
+        step = np.where(np.isfinite(climb), cost[:, None] + climb, np.inf)
         back.append(np.argmin(step, 0))
+        climbs.append(climb)
         cost = step.min(0)
     path = [int(np.argmin(cost))]
     for row in reversed(back):
         path.append(int(row[path[-1]]))
-    heights = z[np.arange(len(z)), path[::-1]]
-    for n in reachable(at, heights, limits):
+    path.reverse()
+    climbed = np.array([c[a, b] for c, a, b in zip(climbs, path, path[1:], strict=False)])
+    near = climbed <= limits.step + STEEPEST * np.linalg.norm(np.diff(at, axis=0), axis=1)
+    reached = np.append(near, len(z) == 1) | np.insert(near, 0, False)
+    for n in np.flatnonzero(reached):
         _, i, k = order[known[n]]
-        out[i][k] = heights[n]
+        out[i][k] = z[n, path[n]]
     return out
 
 
-def reachable(points: np.ndarray, heights: np.ndarray, limits: Limits) -> list[int]:
-    """Indices of the footprints (N, 2), (N,) that a step or a slope leads to from one of their neighbours in time."""
-    def near(a: int, b: int) -> bool:
-        run = float(np.linalg.norm(points[a] - points[b]))
-        return abs(heights[a] - heights[b]) <= limits.step + STEEPEST * run
-
-    last = len(heights) - 1
-    return [n for n in range(len(heights)) if last == 0 or (n > 0 and near(n, n - 1)) or (n < last and near(n, n + 1))]
+def carried_heights(point: np.ndarray, heights: np.ndarray, pieces: np.ndarray, start: int, stop: int, ground: Ground
+                    ) -> np.ndarray:
+    """(K,): where ground that was at `heights` (K,) over a point (2,) at one frame has been carried to by another."""
+    out = heights.copy()
+    for k in np.flatnonzero(np.isfinite(heights)):
+        matrix = ground.carried(int(pieces[k]), int(start), np.array([stop]))[0]
+        out[k] = transform(matrix, np.append(point, heights[k]))[2]
+    return out
 
 
 def on_ground(p: Footprint, base: float, sole: Sole, ground: Ground, limits: Limits) -> Footprint | None:

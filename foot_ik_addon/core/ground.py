@@ -14,8 +14,9 @@ class Ground(Protocol):
         which piece of ground that is (-1: none)."""
         ...
 
-    def layers(self, points: np.ndarray, frames: np.ndarray) -> np.ndarray:
-        """Heights (N, K) of every ground above or below points (N, 2), highest first, padded with NaN."""
+    def layers(self, points: np.ndarray, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Heights (N, K) of every ground above or below points (N, 2), highest first, padded with NaN; and (N, K) int,
+        which pieces of ground those are."""
         ...
 
     def carried(self, piece: int, start: int, frames: np.ndarray) -> np.ndarray:
@@ -29,8 +30,8 @@ class Floor:
     def below(self, points: np.ndarray, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.zeros(len(points)), np.zeros(len(points), int)
 
-    def layers(self, points: np.ndarray, frames: np.ndarray) -> np.ndarray:
-        return np.zeros((len(points), 1))
+    def layers(self, points: np.ndarray, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.zeros((len(points), 1)), np.zeros((len(points), 1), int)
 
     def carried(self, piece: int, start: int, frames: np.ndarray) -> np.ndarray:
         return np.broadcast_to(np.eye(4), (len(frames), 4, 4))

@@ -9,40 +9,36 @@ from __future__ import annotations
 
 import numpy as np
 
-from .clip import Clip
-from .reach import root_interval
-from .rotations import from_rotvec, rotate
-
 SETTLE = 0.22
 """Time constant in seconds with which the pelvis follows its feet: about a third of a stride."""
 ROUNDS = 300
 MARGIN = 1.0
 """Seconds added to both ends of the clip, so that the ends of the curve are free."""
-UP = np.array([0.0, 0.0, 1.0])
+FARTHEST = 0.9999
+"""The farthest a leg is ever extended, as a share of its length."""
 
 
-def reach_limit(clip: Clip, extension: np.ndarray) -> np.ndarray:
-    """(F,): how far, as a share of its length, a leg with this extension (F,) in the clip may be extended.
+def reach_limits(extension: np.ndarray) -> np.ndarray:
+    """(2,): how near and how far a leg is brought, as shares of its length: as far as the clip itself goes in all but
+    its most extreme frames. `extension` (F,) is what it does."""
+    near, far = np.percentile(extension, [2, 95])
+    return np.array([near, min(far, FARTHEST)])
 
-    As far as the clip itself extends it in most frames, and never less than it does in that frame.
-    """
-    return np.minimum(np.maximum(np.percentile(extension, 95), extension), 0.9999)
 
-
-def pelvis_curve(preferred: np.ndarray, highest: np.ndarray, fps: float) -> np.ndarray:
-    """(F,): the smooth curve near `preferred` (F,) and, where it can be, below `highest` (F,; inf where free)."""
+def pelvis_curve(preferred: np.ndarray, lowest: np.ndarray, highest: np.ndarray, fps: float) -> np.ndarray:
+    """(F,): the smooth curve near `preferred` (F,) between `lowest` and `highest` (F,; infinite where free)."""
+    lowest = np.minimum(lowest, highest)
     if len(preferred) == 1:
-        return np.minimum(preferred, highest)
+        return np.clip(preferred, lowest, highest)
     pad = max(2, round(MARGIN * fps))
-    x, top = extrapolated(preferred, pad), np.pad(highest, pad, constant_values=np.inf)
+    x = extrapolated(preferred, pad)
+    low, high = np.pad(lowest, pad, constant_values=-np.inf), np.pad(highest, pad, constant_values=np.inf)
     wave = 2 - 2 * np.cos(np.pi * np.arange(len(x)) / len(x))
     bend = (SETTLE * fps) ** 4 * wave**2
-    rho = 1.0
-    solve = lambda b: cosine(cosine(b) / (1 + bend + rho), inverse=True)
-    y, z, u = x, np.minimum(x, top), np.zeros_like(x)
+    y, z, u = x, np.clip(x, low, high), np.zeros_like(x)
     for _ in range(ROUNDS):
-        y = solve(x + rho * (z - u))
-        z = np.minimum(y + u, top)
+        y = cosine(cosine(x + z - u) / (2 + bend), inverse=True)
+        z = np.clip(y + u, low, high)
         u += y - z
     return y[pad:-pad]
 

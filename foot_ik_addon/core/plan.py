@@ -5,19 +5,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .clip import LEG, Clip, Leg, Sole, smoothed, velocity
+from .clip import BALL, LEG, Clip, Leg, Sole, smoothed, velocity
 from .contacts import BAND, Contact, find_contacts
 from .correction import correct_foot
 from .edits import Edit, edited
 from .footprints import Footprint, lay_footprints
 from .ground import Ground
-from .pelvis import UP, pelvis_curve, reach_limit
+from .pelvis import FARTHEST, pelvis_curve, reach_limits
 from .reach import root_interval
 from .rest import Limits
 from .rotations import from_rotvec, normalized, rotate
-from .sole import BALL, find_sole
+from .sole import find_sole
 from .swing import swing_lift
 
+UP = np.array([0.0, 0.0, 1.0])
 SLIDING, LOCKED = 0, 1
 SUPPORT_BLUR = 0.08
 """Seconds over which a foot takes and gives up the pelvis."""
@@ -32,7 +33,9 @@ class FootPlan:
     """What is done to one foot. The first axis is SLIDING, LOCKED: the correction for lock weights 0 and 1."""
 
     ball: np.ndarray
-    """(3,): the ball, in the space of the foot bone."""
+    """(3,): the ball of the sole, about which the foot turns, in the space of its bone."""
+    on_toe: bool
+    """That bone is the toe."""
     move: np.ndarray
     """(2, F, 3): motion of the ball, in clip space."""
     turn: np.ndarray
@@ -47,7 +50,7 @@ class Plan:
     pelvis: np.ndarray
     """(2, F): height by which the pelvis is moved, in clip space; the first axis as in `FootPlan`."""
     reach: np.ndarray
-    """(legs,): how far each leg may be extended, as a share of its length."""
+    """(legs, 2): how near and how far each leg is brought, as shares of its length."""
     contacts: tuple[tuple[Contact, ...], ...] = ()
     prints: tuple[tuple[Footprint, ...], ...] = ()
     soles: tuple[Sole, ...] = ()
@@ -90,7 +93,7 @@ def make_plan(clip: Clip, ground: Ground, options: Options) -> Plan:
 def follow(clip: Clip, soles: list[Sole], prints: list[list[Footprint]], ground: Ground, options: Options) -> Plan:
     """Corrections that carry the feet to their footprints, and the pelvis that they need."""
     feet, pelvis = [], []
-    reach = [reach_limit(clip, leg.extension) for leg in clip.legs]
+    reach = np.array([reach_limits(leg.extension) for leg in clip.legs])
     for leg, sole, foot in zip(clip.legs, soles, prints, strict=True):
         tracks = sole.tracks(leg)
         both = []
@@ -99,28 +102,32 @@ def follow(clip: Clip, soles: list[Sole], prints: list[list[Footprint]], ground:
             after = moved(tracks, tracks[:, BALL], move, turn)
             move[:, 2] += swing_lift(clip, tracks, after, standing(foot, len(clip)), ground)
             both.append((move, turn))
-        feet.append(FootPlan(sole.points[BALL], *(np.stack(x) for x in zip(*both, strict=True))))
+        feet.append(FootPlan(sole.points[BALL], bool(sole.on_toe[BALL]), *(np.stack(x) for x in zip(*both, strict=True))))
     for lock in (SLIDING, LOCKED):
-        wanted, highest = pelvis_tube(clip, soles, prints, [(f.move[lock], f.turn[lock]) for f in feet], reach, options)
-        pelvis.append(pelvis_curve(wanted, highest, clip.fps))
-    return Plan(tuple(feet), np.stack(pelvis), np.array([float(np.percentile(r, 50)) for r in reach]))
+        tube = pelvis_tube(clip, soles, prints, [(f.move[lock], f.turn[lock]) for f in feet], reach, options)
+        pelvis.append(pelvis_curve(*tube, clip.fps))
+    return Plan(tuple(feet), np.stack(pelvis), reach)
 
 
 def pelvis_tube(clip: Clip, soles: list[Sole], prints: list[list[Footprint]], moves: list[tuple[np.ndarray, np.ndarray]],
-                reach: list[np.ndarray], options: Options) -> tuple[np.ndarray, np.ndarray]:
-    """(F,) preferred heights of the pelvis, and (F,) the highest from which every leg reaches its foot."""
+                reach: np.ndarray, options: Options) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(F,) preferred heights of the pelvis, the lowest at which no standing leg is folded, and the highest from which
+    every leg reaches its foot; both as far as the clip itself goes."""
     weight, lift = np.zeros((2, len(clip.legs), len(clip)))
-    highest = np.full(len(clip), np.inf)
+    lowest, highest = np.full(len(clip), -np.inf), np.full(len(clip), np.inf)
     for i, (leg, sole, foot, (move, turn)) in enumerate(zip(clip.legs, soles, prints, moves, strict=True)):
-        stands = standing(foot, len(clip)).astype(float)
-        weight[i] = smoothed(stands, clip.frames(SUPPORT_BLUR)) + AIRBORNE
+        stands = standing(foot, len(clip))
+        weight[i] = smoothed(stands.astype(float), clip.frames(SUPPORT_BLUR)) + AIRBORNE
         ball = sole.tracks(leg)[:, BALL]
         ankle = moved(leg.joints[:, 2:], ball, move, turn)[:, 0]
         lift[i] = ankle[:, 2] - leg.joints[:, 2, 2]
+        near, far = np.minimum(reach[i, 0], leg.extension), np.clip(leg.extension, reach[i, 1], FARTHEST)
         if options.lowers_pelvis[i] and foot:
-            _, high = root_interval(leg.joints[:, 0], ankle, reach[i] * leg.length, UP)
-            highest = np.minimum(highest, np.where(np.isfinite(high), high, np.inf))
-    return (weight * lift).sum(0) / weight.sum(0), highest
+            high = root_interval(leg.joints[:, 0], ankle, far * leg.length, UP)[1]
+            low = root_interval(leg.joints[:, 0], ankle, near * leg.length, UP)[1]
+            highest = np.fmin(highest, high)
+            lowest = np.fmax(lowest, np.where(stands, low, -np.inf))
+    return (weight * lift).sum(0) / weight.sum(0), lowest, highest
 
 
 def moved(points: np.ndarray, ball: np.ndarray, move: np.ndarray, turn: np.ndarray) -> np.ndarray:

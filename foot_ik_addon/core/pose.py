@@ -12,14 +12,11 @@ import numpy as np
 from . import ccd, fabrik
 from .chain import turns_from_joints
 from .clip import Clip
+from .pelvis import FARTHEST
 from .plan import moved
 from .reach import stretch_factor
 from .rotations import from_rotvec, length, nearest_rotation, rotate, transform, transposed
 from .two_bone import turn_leg
-
-NEARLY_STRAIGHT = 0.9999
-"""The farthest a leg is ever extended, as a share of its length."""
-
 
 @dataclass(frozen=True)
 class LegJob:
@@ -38,7 +35,9 @@ class Rows:
     """The plan at F frames, weights applied; in clip space."""
 
     ball: np.ndarray
-    """(legs, 3): the ball of each foot, in the space of its foot bone."""
+    """(legs, 3): the ball of each foot, in the space of its bone."""
+    on_toe: tuple[bool, ...]
+    """Per leg: whether that bone is the toe, not the foot."""
     move: np.ndarray
     """(F, legs, 3)"""
     turn: np.ndarray
@@ -46,7 +45,7 @@ class Rows:
     pelvis: np.ndarray
     """(F,)"""
     reach: np.ndarray
-    """(legs,)"""
+    """(legs, 2)"""
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ class Corrected:
 
 
 def weighted(plan_rows: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Rows (2, F, ...) of SIDING and LOCKED mixed by lock weights (F,)."""
+    """Rows (2, F, ...) of SLIDING and LOCKED mixed by lock weights (F,)."""
     w = weight.reshape(-1, *[1] * (plan_rows.ndim - 2))
     return (1 - w) * plan_rows[0] + w * plan_rows[1]
 
@@ -80,7 +79,7 @@ def correct(clip: Clip, chains: tuple[np.ndarray, ...], to_rig: np.ndarray, jobs
     turns, stretch, residual = [], [], []
     unit = np.cbrt(np.abs(np.linalg.det(linear)))
     for i, (leg, joints, job) in enumerate(zip(clip.legs, chains, jobs, strict=True)):
-        ball = transform(leg.foot, rows.ball[i])
+        ball = transform(leg.bone_of(rows.on_toe[i]), rows.ball[i])
         ankle = moved(leg.joints[:, 2:], ball, rows.move[:, i], rows.turn[:, i])[:, 0]
         target = transform(to_rig, ankle)
         foot = nearest_rotation(linear @ from_rotvec(rows.turn[:, i]) @ np.linalg.inv(linear))
@@ -89,7 +88,7 @@ def correct(clip: Clip, chains: tuple[np.ndarray, ...], to_rig: np.ndarray, jobs
         full = length(np.diff(joints, axis=1)).sum(1)
         k = np.ones(len(joints))
         if job.stretch > 0:
-            k = stretch_factor(length(target - root), full * NEARLY_STRAIGHT, job.stretch)
+            k = stretch_factor(length(target - root), full * FARTHEST, job.stretch)
             joints = root[:, None] + k[:, None, None] * (joints - root[:, None])
         hinge = rotate(linear, ball - leg.joints[:, 2])
         legs, short = solve_chain(joints, target, hinge, job.solver, rows.reach[i])
@@ -99,17 +98,33 @@ def correct(clip: Clip, chains: tuple[np.ndarray, ...], to_rig: np.ndarray, jobs
     return Corrected(pelvis, tuple(turns), np.stack(stretch, 1), np.stack(residual, 1))
 
 
-def solve_chain(joints: np.ndarray, target: np.ndarray, hinge: np.ndarray, solver: str, reach: float) -> tuple[np.ndarray, np.ndarray]:
+def solve_chain(joints: np.ndarray, target: np.ndarray, hinge: np.ndarray, solver: str, reach: np.ndarray
+                ) -> tuple[np.ndarray, np.ndarray]:
     """Rotations (F, J - 1, 3, 3) of the segments of a chain (F, J, 3) that bring its end to the target (F, 3), and what is
-    missing (F,). It is softened beyond `reach`, or beyond how far the animation itself extends it."""
+    missing (F,). Outside `reach` (2,), or outside what the animation itself does, two bones give way softly."""
     if solver == "TWO_BONE":
-        span = length(joints[:, 2] - joints[:, 0]) / np.maximum(length(np.diff(joints, axis=1)).sum(1), 1e-12)
-        turn = turn_leg(joints[:, 0], joints[:, 1], joints[:, 2], target, hinge=hinge,
-                        soft_start=np.clip(np.maximum(span, reach), 0.0, NEARLY_STRAIGHT))
-        return np.stack([turn.upper, turn.lower], 1), turn.residual
+        root, bones = joints[:, 0], length(np.diff(joints, axis=1))
+        full = np.maximum(bones.sum(1), 1e-12)
+        span = length(joints[:, 2] - root) / full
+        nearest = kept_away(root, target, full * np.minimum(span, reach[0]), np.abs(bones[:, 0] - bones[:, 1]))
+        turn = turn_leg(root, joints[:, 1], joints[:, 2], nearest, hinge=hinge, soft_start=np.clip(span, reach[1], FARTHEST))
+        return np.stack([turn.upper, turn.lower], 1), length(turn.end - target)
     solve = {"FABRIK": fabrik.solve, "CCD": ccd.solve}[solver]
     chain = solve(joints, target, hinge=hinge)
     return turns_from_joints(joints, chain.joints), chain.residual
+
+
+def kept_away(root: np.ndarray, target: np.ndarray, near: np.ndarray, folded: np.ndarray) -> np.ndarray:
+    """Targets (F, 3) that come no nearer to the root than half-way from `near` (F,) to where the leg is `folded` (F,).
+
+    The mirror image of the soft limit at full reach: nothing changes beyond `near`, and the slope is 1 there.
+    """
+    way = target - root
+    d = np.maximum(length(way), 1e-12)
+    soft = np.maximum((near - folded) / 2, 1e-12)
+    under = np.maximum(near - d, 0)
+    eased = np.where(under > 0, near - soft * -np.expm1(-under / soft), d)
+    return root + way * (eased / d)[:, None]
 
 
 def local_turns(pose: np.ndarray, basis: np.ndarray, turns: np.ndarray) -> np.ndarray:

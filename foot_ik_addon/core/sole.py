@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .clip import LEG, Clip, Leg, Sole, velocity
+from .clip import BALL, LEG, Clip, Leg, Sole, velocity
+from .contacts import point_contact
 from .rotations import normalized, transform
 
 ALONG = (-0.35, 0.0, 0.35, 0.7, 1.0, 1.25, 1.5)
@@ -18,7 +19,8 @@ BALL_AHEAD = 0.15 * LEG
 """Where the ball lies ahead of the ankle on a rig without toe bones."""
 SETTLE = 0.17
 """Seconds by which a metre a second of speed weighs against a metre of height in the search for planted frames."""
-HEEL, BALL = 0, 1
+STILLER = 0.7
+"""The ball belongs to the toe bone if it slips less than this share of what it would slip on the foot bone."""
 
 
 def find_sole(clip: Clip, leg: Leg, forward: np.ndarray) -> Sole:
@@ -39,9 +41,20 @@ def find_sole(clip: Clip, leg: Leg, forward: np.ndarray) -> Sole:
     on_toe = (along > 1) & (leg.toe is not None)
     shadow = (ankle[best] * (1, 1, 0))[:, None]
     world = shadow + way[:, None] * (along * size)[:, None] + side[:, None] * (across * WIDTH)[:, None]
-    bones = np.where(on_toe[:, None, None], (leg.foot if leg.toe is None else leg.toe)[best][:, None], leg.foot[best][:, None])
-    local = transform(np.linalg.inv(bones), world)
-    return Sole(np.median(local, 0), on_toe, plan)
+    foot, toe = (np.median(transform(np.linalg.inv(leg.bone_of(on)[best])[:, None], world), 0) for on in (False, True))
+    on_toe[BALL] = leg.toe is not None and stands_on_toe(clip, leg, foot[BALL], toe[BALL])
+    return Sole(np.where(on_toe[:, None], toe, foot), on_toe, plan)
+
+
+def stands_on_toe(clip: Clip, leg: Leg, on_foot: np.ndarray, on_toe: np.ndarray) -> bool:
+    """Whether the ball stands stiller as a point of the toe bone than as a point of the foot bone (3,).
+
+    Where the toes stay flat while the heel rises, the sole bends at the ball, and only the toes stand.
+    """
+    tracks = [transform(leg.bone_of(on), point) for on, point in ((False, on_foot), (True, on_toe))]
+    stands = np.logical_or(*(point_contact(t, clip.fps) for t in tracks))
+    slips = [np.linalg.norm(velocity(t, clip.fps)[stands], axis=1).sum() for t in tracks]
+    return bool(slips[1] < STILLER * slips[0])
 
 
 def planted_frames(clip: Clip, ankle: np.ndarray, ball: np.ndarray) -> np.ndarray:

@@ -5,17 +5,13 @@ import bpy
 from bpy.props import EnumProperty, StringProperty
 
 from ..blender import live
+from .operators import OnArmature
 
 
-class Fix:
+class Fix(OnArmature):
     """A fix of the active armature."""
 
     bl_options = {"REGISTER", "UNDO"}
-
-    @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
-        ob = context.object
-        return ob is not None and ob.type == "ARMATURE"
 
 
 class FOOT_IK_OT_select_armature(bpy.types.Operator):

@@ -16,13 +16,8 @@ SLICE = 0.1
 """Seconds of work between two redraws of the window."""
 
 
-class Stepped:
-    """An operator whose work is a generator of progress; in a window it runs between the events of the user."""
-
-    bl_options = {"REGISTER", "UNDO"}
-    _steps: planning.Steps | None = None
-    _timer = None
-    _object = ""
+class OnArmature:
+    """An operator on the active armature."""
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
@@ -31,6 +26,15 @@ class Stepped:
             cls.poll_message_set("Select an armature first")
             return False
         return True
+
+
+class Stepped(OnArmature):
+    """An operator whose work is a generator of progress; in a window it runs between the events of the user."""
+
+    bl_options = {"REGISTER", "UNDO"}
+    _steps: planning.Steps | None = None
+    _timer = None
+    _object = ""
 
     def steps(self, context: bpy.types.Context) -> planning.Steps:
         """The work; raises `Refusal`."""
@@ -158,14 +162,12 @@ class FOOT_IK_OT_bake(Stepped, bpy.types.Operator):
         return bake(scene, context.object, start, end, self.step, self.target)
 
 
-class FOOT_IK_OT_clear(bpy.types.Operator):
+class FOOT_IK_OT_clear(OnArmature, bpy.types.Operator):
     """Remove every trace of Foot IK from the active armature; its animation stays as it is"""
 
     bl_idname = "foot_ik.clear"
     bl_label = "Clear"
     bl_options = {"REGISTER", "UNDO"}
-
-    poll = Stepped.poll
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         planning.clear(context.object)

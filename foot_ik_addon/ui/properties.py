@@ -112,7 +112,8 @@ class FootIKSettings(bpy.types.PropertyGroup):
                              max=1.0, subtype="FACTOR", update=refresh, override=OVERRIDABLE)
     pelvis: StringProperty(name="Pelvis", description="Bone that is moved to lower or raise the body",
                            override=OVERRIDABLE)
-    legs: CollectionProperty(type=FootIKLeg, name="Legs", override=INSERTABLE)
+    legs: CollectionProperty(type=FootIKLeg, name="Legs", description="The legs that are corrected",
+                             override=INSERTABLE)
     active_leg: IntProperty(name="Active Leg", description="Leg that is shown below the list", override=OVERRIDABLE)
     ground_source: EnumProperty(
         name="Ground", description="What the feet stand on", default="SCENE", override=OVERRIDABLE, items=(
@@ -134,7 +135,8 @@ class FootIKSettings(bpy.types.PropertyGroup):
     max_shift: FloatProperty(name="Footprint Shift", default=0.5, min=0.0, max=1.0, subtype="FACTOR",
                              description="How far a footprint may move to a better place, as a share of the foot",
                              override=OVERRIDABLE)
-    contacts: CollectionProperty(type=FootIKContact, name="Contacts", override=INSERTABLE)
+    contacts: CollectionProperty(type=FootIKContact, name="Contacts", override=INSERTABLE,
+                                 description="The planned contacts of the feet with the ground")
     active_contact: IntProperty(name="Active Contact", description="Contact that is shown below the list",
                                 override=OVERRIDABLE)
     use_bake_range: BoolProperty(name="Custom Range", description="Bake other frames than the range of the scene",
