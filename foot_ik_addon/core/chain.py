@@ -252,9 +252,8 @@ def _result(
     joints: np.ndarray, target: np.ndarray, work: Task, directions: np.ndarray, rounds: np.ndarray,
     turns: np.ndarray | None,
 ) -> Chain:
-    """The solved chain back in the space of the given joints; chains of no length stay as they were."""
+    """The solved chain back in the space of the given joints."""
     new = joints[:, :1] + joints_along(directions, work.lengths) * work.size[:, None, None]
-    new = np.where((work.size > 0)[:, None, None], new, joints)
     if turns is None:
         turns = turns_from_joints(joints, new)
     return Chain(new, unit_and_length(target - new[:, -1])[1], rounds, turns)

@@ -1,8 +1,8 @@
 """Damped least squares: the finish of chains with limits, where turning joint after joint creeps.
 
 Wampler (1986), "Manipulator inverse kinematic solutions based on vector formulations and damped least-squares
-methods"; joints on their limits are taken out of the step as in Baerlocher & Boulic (2004). It needs a start
-near the goal, which FABRIK and CCD give.
+methods", IEEE Transactions on Systems, Man, and Cybernetics 16(1). It needs a start near the goal, which FABRIK
+and CCD give.
 """
 from __future__ import annotations
 
@@ -30,16 +30,11 @@ def one_round(
     about = np.where(hinge, axis[..., :, None] * axis[..., None, :], np.eye(3))
     jacobian = -skew(points[:, -1:] - points[:, :-1]) @ about
     damping = DAMPING * (length(missing)[:, None, None] + 1e-9) * np.eye(3)
-    free = np.ones_like(task.lengths)
-    for _ in range(3):
-        moved = jacobian * free[..., None, None]
-        square = np.einsum("fsij,fskj->fik", moved, moved) + damping
-        step = np.einsum("fsji,fj->fsi", moved, np.linalg.solve(square, missing[..., None])[..., 0])
-        wanted = from_rotvec(rotate(transposed(parents), step)) @ local
-        kept = np.stack([limits.clamp(wanted[:, i], i, task.directions[:, i]) for i in range(free.shape[1])], axis=1)
-        # A joint that its limit holds back leaves its share to the others.
-        free = np.where(np.abs(kept - wanted).max((-1, -2)) > 1e-9, 0.0, free)
-    new = kept.copy()
-    for i in range(1, free.shape[1]):
-        new[:, i] = new[:, i - 1] @ kept[:, i]
+    square = np.einsum("fsij,fskj->fik", jacobian, jacobian) + damping
+    step = np.einsum("fsji,fj->fsi", jacobian, np.linalg.solve(square, missing[..., None])[..., 0])
+    new = from_rotvec(rotate(transposed(parents), step)) @ local
+    for i in range(new.shape[1]):
+        new[:, i] = limits.clamp(new[:, i], i, task.directions[:, i])
+        if i:
+            new[:, i] = new[:, i - 1] @ new[:, i]
     return new, rotate(new, task.directions)

@@ -27,7 +27,7 @@ def solve(
     tolerance is a share of the chain's length, rounds the most per frame. FABRIK creeps near full reach and
     cannot leave a line that it lies on with its target: such chains are first bent a little toward
     `hinge` (F, 3), and what is still short after the last round is finished in closed form (chain.finished).
-    Targets out of reach straighten the chain toward them; too near ones fold it on a line. `limits` hold in
+    Targets out of reach straighten the chain toward them, too near ones fold it on a line. `limits` hold in
     every result, and may leave an error that `residual` tells: reaching back ignores them, so what FABRIK leaves
     short there goes through as many rounds of CCD, then of damped least squares. A segment of
     no length keeps the direction before it. Raises ValueError on wrong shapes and numbers that are not finite.

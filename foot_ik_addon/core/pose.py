@@ -5,7 +5,7 @@ their lengths whatever the scale of the object.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -74,40 +74,73 @@ def correct(clip: Clip, chains: tuple[np.ndarray, ...], to_rig: np.ndarray, jobs
     `chains` are the joints of each leg (F, bones, 3) in armature space, hip first and ankle last; `to_rig` (F, 4, 4) leads
     from clip space there.
     """
-    linear = to_rig[:, :3, :3]
+    linear, inverse = to_rig[:, :3, :3], np.linalg.inv(to_rig[:, :3, :3])
     pelvis = rows.pelvis[:, None] * linear[:, :, 2]
-    turns, stretch, residual = [], [], []
     unit = np.cbrt(np.abs(np.linalg.det(linear)))
+    tasks, feet = [], []
     for i, (leg, joints, job) in enumerate(zip(clip.legs, chains, jobs, strict=True)):
         ball = transform(leg.bone_of(rows.on_toe[i]), rows.ball[i])
         ankle = moved(leg.joints[:, 2:], ball, rows.move[:, i], rows.turn[:, i])[:, 0]
-        target = transform(to_rig, ankle)
-        foot = nearest_rotation(linear @ from_rotvec(rows.turn[:, i]) @ np.linalg.inv(linear))
-        joints = joints + (pelvis[:, None] if job.carried else 0.0)
-        root = joints[:, 0]
+        tasks.append(stretched(joints + (pelvis[:, None] if job.carried else 0.0), transform(to_rig, ankle), job.stretch,
+                               rotate(linear, ball - leg.joints[:, 2]), rows.reach[i]))
+        feet.append(nearest_rotation(linear @ from_rotvec(rows.turn[:, i]) @ inverse))
+    turns: list[np.ndarray] = [np.empty(0)] * len(jobs)
+    residual = np.empty((len(linear), len(jobs)))
+    for kind in {(job.solver, joints.shape[1]) for job, joints in zip(jobs, chains, strict=True)}:
+        # Legs that are solved alike go through the solver together.
+        alike = [i for i, job in enumerate(jobs) if (job.solver, chains[i].shape[1]) == kind]
+        solved, short = solve_chain(joined([tasks[i] for i in alike]), kind[0])
+        for k, i in enumerate(alike):
+            part = slice(k * len(linear), (k + 1) * len(linear))
+            turns[i] = np.concatenate([solved[part], feet[i][:, None]], 1)
+            residual[:, i] = short[part] / unit
+    return Corrected(pelvis, tuple(turns), np.stack([t.stretch for t in tasks], 1), residual)
+
+
+@dataclass(frozen=True)
+class Task:
+    """One leg to solve in F frames, in armature space."""
+
+    joints: np.ndarray
+    """(F, J, 3)"""
+    target: np.ndarray
+    """(F, 3)"""
+    hinge: np.ndarray
+    """(F, 3): the direction in which a straight knee bends."""
+    reach: np.ndarray
+    """(F, 2): how near and how far the animation brings the ankle, as shares of the leg."""
+    stretch: np.ndarray
+    """(F,): factor by which the leg has grown."""
+
+
+def stretched(joints: np.ndarray, target: np.ndarray, most: float, hinge: np.ndarray, reach: np.ndarray) -> Task:
+    """A leg, longer by up to the share `most` where it does not reach its target."""
+    root, factor = joints[:, :1], np.ones(len(joints))
+    if most > 0:
         full = length(np.diff(joints, axis=1)).sum(1)
-        k = np.ones(len(joints))
-        if job.stretch > 0:
-            k = stretch_factor(length(target - root), full * FARTHEST, job.stretch)
-            joints = root[:, None] + k[:, None, None] * (joints - root[:, None])
-        hinge = rotate(linear, ball - leg.joints[:, 2])
-        legs, short = solve_chain(joints, target, hinge, job.solver, rows.reach[i])
-        turns.append(np.concatenate([legs, foot[:, None]], 1))
-        stretch.append(k)
-        residual.append(short / unit)
-    return Corrected(pelvis, tuple(turns), np.stack(stretch, 1), np.stack(residual, 1))
+        factor = stretch_factor(length(target - joints[:, 0]), full * FARTHEST, most)
+        joints = root + factor[:, None, None] * (joints - root)
+    return Task(joints, target, hinge, np.broadcast_to(reach, (len(joints), 2)), factor)
 
 
-def solve_chain(joints: np.ndarray, target: np.ndarray, hinge: np.ndarray, solver: str, reach: np.ndarray
-                ) -> tuple[np.ndarray, np.ndarray]:
-    """Rotations (F, J - 1, 3, 3) of the segments of a chain (F, J, 3) that bring its end to the target (F, 3), and what is
-    missing (F,). Outside `reach` (2,), or outside what the animation itself does, two bones give way softly."""
+def joined(tasks: list[Task]) -> Task:
+    """Several legs as one batch."""
+    return Task(*(np.concatenate([getattr(t, f.name) for t in tasks]) for f in fields(Task)))
+
+
+def solve_chain(task: Task, solver: str) -> tuple[np.ndarray, np.ndarray]:
+    """Rotations (F, J - 1, 3, 3) of the segments of a leg that bring its end to the target, and what is missing (F,).
+
+    Outside its reach, or outside what the animation does in that frame, a leg of two bones gives way softly.
+    """
+    joints, target, hinge, reach = task.joints, task.target, task.hinge, task.reach
     if solver == "TWO_BONE":
         root, bones = joints[:, 0], length(np.diff(joints, axis=1))
         full = np.maximum(bones.sum(1), 1e-12)
         span = length(joints[:, 2] - root) / full
-        nearest = kept_away(root, target, full * np.minimum(span, reach[0]), np.abs(bones[:, 0] - bones[:, 1]))
-        turn = turn_leg(root, joints[:, 1], joints[:, 2], nearest, hinge=hinge, soft_start=np.clip(span, reach[1], FARTHEST))
+        nearest = kept_away(root, target, full * np.minimum(span, reach[:, 0]), np.abs(bones[:, 0] - bones[:, 1]))
+        soft_start = np.clip(span, np.minimum(reach[:, 1], FARTHEST), FARTHEST)
+        turn = turn_leg(root, joints[:, 1], joints[:, 2], nearest, hinge=hinge, soft_start=soft_start)
         return np.stack([turn.upper, turn.lower], 1), length(turn.end - target)
     solve = {"FABRIK": fabrik.solve, "CCD": ccd.solve}[solver]
     chain = solve(joints, target, hinge=hinge)
@@ -128,7 +161,7 @@ def kept_away(root: np.ndarray, target: np.ndarray, near: np.ndarray, folded: np
 
 
 def local_turns(pose: np.ndarray, basis: np.ndarray, turns: np.ndarray) -> np.ndarray:
-    """Rotations (F, B, 3, 3) of the channels of a chain of bones whose corrected poses are `turns` of the animated ones.
+    """Rotations (F, B, 3, 3) of the channels of a chain of bones whose poses are turned by `turns` (F, B, 3, 3).
 
     `pose` and `basis` (F, B, 4, 4) are armature-space poses and channels as animated. The space X in which a bone's
     channels act, pose = X basis, turns with whatever turns its parent, for every way of inheriting rotation and scale.

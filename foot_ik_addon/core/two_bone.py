@@ -13,6 +13,7 @@ import numpy as np
 from .checks import lengths, numbers, vectors
 from .rotations import (
     align,
+    cross,
     from_rotvec,
     length,
     perpendicular,
@@ -180,18 +181,18 @@ def turn_leg(
     was, plane, bend = _bends(square_to(offset, old_axis), unit_and_length(hinge)[0], old_axis, higher)
 
     # Stretch the leg along its old axis, swing it, then fold it again in the new plane.
-    straight_upper = from_rotvec(-old_root[..., None] * np.cross(old_axis, was))
-    straight_lower = from_rotvec(old_end[..., None] * np.cross(old_axis, was))
+    straight_upper = from_rotvec(-old_root[..., None] * cross(old_axis, was))
+    straight_lower = from_rotvec(old_end[..., None] * cross(old_axis, was))
     # With the target on the root any axis will do: the one that leaves the upper segment alone.
-    still = from_rotvec((old_root - new_root)[..., None] * np.cross(old_axis, bend))
+    still = from_rotvec((old_root - new_root)[..., None] * cross(old_axis, bend))
     swing = np.where(met[..., None, None], still, align(old_axis, toward))
     axis, plane, bend = rotate(swing, old_axis), rotate(swing, plane), rotate(swing, bend)
     if pole is not None:
         bend = _pole_side(unit_and_length(vectors("pole", pole))[0], axis, bend)
         bend = unit_and_length(square_to(bend, axis))[0]
-        roll = np.arctan2((np.cross(axis, plane) * bend).sum(-1), (plane * bend).sum(-1))
+        roll = np.arctan2((cross(axis, plane) * bend).sum(-1), (plane * bend).sum(-1))
         swing = from_rotvec(axis * roll[..., None]) @ swing
-    normal = np.cross(axis, bend)
+    normal = cross(axis, bend)
     spin = from_rotvec(axis * np.broadcast_to(twist, far.shape)[..., None])
     upper = spin @ from_rotvec(normal * new_root[..., None]) @ swing @ straight_upper
     lower = spin @ from_rotvec(normal * -new_end[..., None]) @ swing @ straight_lower

@@ -79,6 +79,24 @@ def test_target_on_the_root_keeps_the_previous_direction_without_a_jump():
     assert np.isfinite(solve(rows(0 * X), rows(0 * X), 150, 125, rows(X)).mid).all()
 
 
+def test_pole_in_line_with_the_target_leaves_the_bend_to_the_last_one_carried_along():
+    for target in (Y, -Y):
+        alone = solve(rows(0 * X), rows(target), 1.0, 1.0, rows(Y))
+        close(length(alone.mid), 1)
+        close(alone.residual, 0)
+        # The last bend Y turns as the axis does, from X to the target.
+        carried = solve(rows(0 * X), rows(target), 1.0, 1.0, rows(Y), last_axis=rows(X), last_bend=rows(Y))
+        close(carried.mid, rows(0.5 * target - np.sqrt(0.75) * X * (target @ Y)))
+        given = solve(rows(0 * X), rows(target), 1.0, 1.0, rows(Y), last_bend=rows(Z))
+        close(given.mid, rows(0.5 * target + np.sqrt(0.75) * Z))
+
+
+def test_leg_folded_onto_its_root_opens_toward_the_target():
+    leg = turn_leg(rows(0 * X), rows(X), rows(0 * X), rows(Y + 0.1 * X), hinge=rows(X))
+    close(leg.residual, 0)
+    assert leg.mid[0] @ X > 0.5
+
+
 def test_target_crossing_the_bone_line_keeps_the_side():
     angles = np.linspace(0.8, -0.8, 2001)
     target = 200 * np.stack([np.cos(angles), np.sin(angles), 0 * angles], -1)

@@ -169,9 +169,10 @@ def test_noise_in_a_straight_leg_does_not_choose_the_knee_side():
     rng = np.random.default_rng(7)
     mid = np.array([0, 0, -0.5]) + 1e-6 * rng.normal(size=(500, 3))
     end = np.broadcast_to([0, 0, -1.0], mid.shape)
-    leg = turn_leg(0 * mid, mid, end, 0.9 * end, hinge=np.broadcast_to([0, 1.0, 0.2], mid.shape))
-    assert (unit_and_length(leg.mid * (1, 1, 0))[0][:, 1] > 0.999).all()
-    assert np.ptp(leg.upper, axis=0).max() < 0.05
+    for pole, side in ((None, (0, 1, 0)), (np.broadcast_to([1.0, 1, 0], mid.shape), (np.sqrt(0.5), np.sqrt(0.5), 0))):
+        leg = turn_leg(0 * mid, mid, end, 0.9 * end, hinge=np.broadcast_to([0, 1.0, 0.2], mid.shape), pole=pole)
+        assert (unit_and_length(leg.mid * (1, 1, 0))[0] @ side > 0.999).all()
+        assert np.ptp(leg.upper, axis=0).max() < 0.05
 
 
 def test_target_passing_over_the_animated_pole_direction_does_not_flip_the_knee():

@@ -78,3 +78,8 @@ def show_sidebar(category):
 def screenshot(name):
     """Picture of the whole screen. (bpy.ops.screen.screenshot is black under software OpenGL.)"""
     subprocess.run(["import", "-window", "root", str(OUTPUT / f"{name}.png")], check=True)
+
+
+def key(name):
+    """Press and release a key, as a user does: X11's names, such as Escape."""
+    subprocess.run(["xdotool", "mousemove", "500", "400", "key", name], check=True)
