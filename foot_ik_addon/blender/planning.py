@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.clip import Clip
 from ..core.edits import Edit
-from ..core.legs import LegsNotFound
+from ..core.legs import Legs, LegsNotFound
 from ..core.plan import Plan, facing, make_plan
 from ..core.sole import find_sole, planted_frames
 from . import detect, live
@@ -18,6 +18,7 @@ from .fingerprint import fingerprint
 from .ground import MeshGround
 from .rig import Refusal, Rig, read_rig, used_legs
 from .sampling import Sample, leg_length, read_frame, step_through, to_clip
+from .snapshot import put_back, values_of
 from .store import pack_plan, pack_sole
 
 GLIMPSES = 32
@@ -35,12 +36,24 @@ def frame_range(scene: bpy.types.Scene) -> list[int]:
 def detect_legs(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
     """Find pelvis and legs, the soles and the floor of the clip, and write them into the settings."""
     writable_or_refuse(ob)
-    depsgraph = bpy.context.evaluated_depsgraph_get()
-    try:
-        found = detect.detect(ob, depsgraph)
-    except LegsNotFound as error:
-        raise Refusal(str(error)) from None
-    live.restore(ob)
+    with live.suspended(ob):
+        try:
+            found = detect.detect(ob, bpy.context.evaluated_depsgraph_get())
+        except LegsNotFound as error:
+            raise Refusal(str(error)) from None
+        before = values_of(ob.foot_ik)
+        try:
+            set_legs(ob, found)
+            yield from propose_floor(scene, ob)
+        except BaseException:  # refused, or cancelled by the user
+            put_back(ob.foot_ik, before)
+            raise
+    live.refresh(ob)
+    return list(found.notes)
+
+
+def set_legs(ob: bpy.types.Object, found: Legs) -> None:
+    """Write pelvis and legs into the settings; what was planned for other legs goes."""
     settings = ob.foot_ik
     settings.pelvis = found.pelvis
     settings.legs.clear()
@@ -49,10 +62,6 @@ def detect_legs(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
         item.name, item.upper, item.lower, item.foot, item.toe = leg.name, leg.upper, leg.lower, leg.foot, leg.toe
     settings.plan = settings.fingerprint = ""
     settings.contacts.clear()
-    with live.suspended(ob):
-        yield from propose_floor(scene, ob)
-    live.refresh(ob)
-    return list(found.notes)
 
 
 def propose_floor(scene: bpy.types.Scene, ob: bpy.types.Object) -> Generator[float, None, None]:
