@@ -9,11 +9,28 @@ from bpy.props import EnumProperty, IntProperty
 from ..blender import live, planning
 from ..blender.bake import bake
 from ..blender.rig import Refusal
+from . import state
 from .properties import BAKE_TARGETS
 
 REPORT_PREFIX = "Foot IK: "
 SLICE = 0.1
 """Seconds of work between two redraws of the window."""
+
+_share: float | None = None
+
+
+def share_done() -> float | None:
+    """Share done of the work that runs in the window; None where none runs."""
+    return _share
+
+
+def show_progress(context: bpy.types.Context, label: str, share: float) -> None:
+    """Show how far the work is: at the mouse, in the status bar and in the panel."""
+    global _share
+    _share = share
+    context.window_manager.progress_update(round(100 * share))
+    context.workspace.status_text_set(f"{label}: {share:.0%}   Esc: Cancel")
+    state.redraw()
 
 
 class OnArmature:
@@ -54,6 +71,7 @@ class Stepped(OnArmature):
         self._object = context.object.name
         manager = context.window_manager
         manager.progress_begin(0, 100)
+        show_progress(context, self.bl_label, 0.0)
         self._timer = manager.event_timer_add(0.001, window=context.window)
         manager.modal_handler_add(self)
         return {"RUNNING_MODAL"}
@@ -93,11 +111,12 @@ class Stepped(OnArmature):
             self.report({"ERROR"}, str(refusal))
             return {"CANCELLED"}
         if context is not None:
-            context.window_manager.progress_update(round(100 * share))
-            context.workspace.status_text_set(f"{self.bl_label}: {share:.0%}   Esc: Cancel")
+            show_progress(context, self.bl_label, share)
         return None
 
     def finish(self, context: bpy.types.Context) -> None:
+        global _share
+        _share = None
         context.window_manager.event_timer_remove(self._timer)
         context.window_manager.progress_end()
         context.workspace.status_text_set(None)

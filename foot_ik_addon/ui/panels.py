@@ -6,8 +6,11 @@ import bpy
 from ..blender import advice
 from ..blender.advice import Advice
 from ..blender.store import unpack_plan
-from . import state
+from . import operators, state
 from .wrapping import draw_text
+
+IN_FLOW = {"foot_ik.detect_legs", "foot_ik.plan"}
+"""Operators whose buttons are always there, with a line that tells when to press them."""
 
 
 class Sidebar:
@@ -52,9 +55,10 @@ class FOOT_IK_PT_main(Sidebar, bpy.types.Panel):
             for item in found:
                 draw_advice(layout, context, item)
             return
-        settings = ob.foot_ik
-        worth = state.plan_state(scene, ob) if settings.plan else "NONE"
-        in_flow = {"foot_ik.detect_legs", "foot_ik.plan"}  # their buttons are there anyway
+        settings, share = ob.foot_ik, operators.share_done()
+        if share is not None:
+            found = []  # while frames are visited it would come and go
+        layout.enabled = share is None
         for item in found:
             if item.is_error:
                 draw_advice(layout, context, item)
@@ -65,9 +69,12 @@ class FOOT_IK_PT_main(Sidebar, bpy.types.Panel):
         flow.operator("foot_ik.plan", text="Plan Again" if settings.plan else "Plan",
                       icon="FILE_REFRESH" if settings.plan else "TIME")
         flow.operator("foot_ik.toggle", icon="HIDE_OFF" if settings.enabled else "HIDE_ON", depress=settings.enabled)
-        draw_text(layout, context, *state_text(ob, worth))
+        if share is None:
+            draw_text(layout, context, *state_text(scene, ob))
+        else:
+            layout.progress(text=f"{share:.0%}   Esc: Cancel", factor=share)
         for item in found:
-            if not item.is_error and item.fix not in in_flow:
+            if not item.is_error and item.fix not in IN_FLOW:
                 draw_advice(layout, context, item)
         column = layout.column()
         column.enabled = len(settings.legs) > 0
@@ -79,15 +86,15 @@ class FOOT_IK_PT_main(Sidebar, bpy.types.Panel):
         row.operator("foot_ik.clear", icon="TRASH")
 
 
-def state_text(ob: bpy.types.Object, worth: str) -> tuple[str, str]:
+def state_text(scene: bpy.types.Scene, ob: bpy.types.Object) -> tuple[str, str]:
     """What to say of legs and plan, and its icon."""
     settings = ob.foot_ik
     if not settings.legs:
         return "No legs set up yet", "INFO"
-    if worth == "NONE":
+    if not settings.plan:
         return "Legs are set up, not planned yet", "INFO"
     saved = unpack_plan(settings.plan)
-    if worth == "STALE":
+    if state.plan_state(scene, ob) == "STALE":
         return "Plan is out of date: clip, ground or settings have changed", "ERROR"
     return f"Planned frames {saved.start}\u2013{saved.start + len(saved.plan) - 1}", "CHECKMARK"
 

@@ -344,6 +344,33 @@ def test_contact_added_jumped_to_and_removed(rig):
 
 # The switch and the state
 
+def test_refused_detection_leaves_the_settings(addon, rig, monkeypatch):
+    bpy.context.scene.frame_end = 20
+    bpy.ops.foot_ik.detect_legs()
+    bpy.ops.foot_ik.plan()
+    values_of = addon("blender.snapshot").values_of
+    rig.foot_ik.legs[0].name = "Mine"
+    rig.foot_ik.contacts[0].mode = "SLIDE"
+    before = values_of(rig.foot_ik)
+    rig.scale = (0, 0, 0)
+    bpy.context.view_layer.update()
+    with pytest.raises(RuntimeError):
+        bpy.ops.foot_ik.detect_legs()
+    assert values_of(rig.foot_ik) == before
+
+
+def test_detection_cancelled_half_way_leaves_the_settings(addon, rig):
+    planning, values_of = addon("blender.planning"), addon("blender.snapshot").values_of
+    set_up(rig)
+    rig.foot_ik.legs[0].name, rig.foot_ik.floor_height = "Mine", 0.25
+    before, frame = values_of(rig.foot_ik), bpy.context.scene.frame_current
+    steps = planning.detect_legs(bpy.context.scene, rig)
+    next(steps)
+    assert values_of(rig.foot_ik) != before
+    steps.close()
+    assert values_of(rig.foot_ik) == before and bpy.context.scene.frame_current == frame
+
+
 def test_switch_plans_first(rig):
     bpy.context.scene.frame_end = 20
     bpy.ops.foot_ik.detect_legs()
