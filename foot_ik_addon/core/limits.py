@@ -13,6 +13,7 @@ import numpy as np
 from .checks import numbers, vectors
 from .rotations import (
     align,
+    cross,
     from_rotvec,
     length,
     rotate,
@@ -77,7 +78,7 @@ class Limits:
         """
         axis = unit_and_length(self.axis[:, segment])[0]
         flat = square_to(given, axis)
-        angle = np.arctan2((np.cross(axis, flat) * goal).sum(-1), (flat * goal).sum(-1))
+        angle = np.arctan2((cross(axis, flat) * goal).sum(-1), (flat * goal).sum(-1))
         hinge = from_rotvec(axis * clamp_angle(angle, self.low[:, segment], self.high[:, segment])[:, None])
         ball = self.clamp(align(rotate(turn, given), goal) @ turn, segment, along)
         return np.where(self._is_hinge(segment), hinge, ball)
@@ -130,8 +131,9 @@ def clamp_cone(
 
 def clamp_angle(angle: np.ndarray, low: np.ndarray | float, high: np.ndarray | float) -> np.ndarray:
     """Angles (...) brought into low..high by the shorter way around the circle."""
-    below, above = np.remainder(low - angle, 2 * np.pi), np.remainder(angle - high, 2 * np.pi)
+    turn = 2 * np.pi
     # The angle itself may stand for one a whole turn further on that lies in the range.
-    inside = low + np.remainder(angle - low, 2 * np.pi)
+    later = low + np.remainder(angle - low, turn)
+    below, above = (np.abs(np.remainder(angle - end + np.pi, turn) - np.pi) for end in (low, high))
     nearest = np.where(below < above, low, high)
-    return np.where(inside <= high, inside, nearest)
+    return np.where((low <= angle) & (angle <= high), angle, np.where(later <= high, later, nearest))

@@ -220,7 +220,9 @@ def test_limits_hold_and_what_is_left_is_told(solver, kind):
 def test_limited_chain_never_ends_farther_than_it_was(solver):
     rng = np.random.default_rng(13)
     joints = chains(rng, frames=100, segments=4)
-    target = joints[:, 0] + reach(joints)[1][:, None] * rng.uniform(-0.5, 0.5, (100, 3))
+    near, far = reach(joints)
+    toward = unit_and_length(rng.normal(size=(100, 3)))[0]
+    target = joints[:, 0] + toward * (near + (far - near) * rng.uniform(0, 1, 100))[:, None]
     limits = Limits(np.tile(Z, (4, 1)), np.full(4, -0.2), np.full(4, 0.2), np.zeros(4))
     done = solver.solve(joints, target, limits=limits, rounds=3)
     assert (done.residual <= length(target - joints[:, -1]) + 1e-12).all()

@@ -66,6 +66,8 @@ def test_angles_go_to_the_nearer_end_of_the_range_around_the_circle():
     angles = np.array([0.5, 1.2, -1.2, 3.0, -3.0])
     np.testing.assert_allclose(clamp_angle(angles, -1.0, 1.0), [0.5, 1.0, -1.0, 1.0, -1.0])
     np.testing.assert_allclose(clamp_angle(np.array([-3.0]), 0.0, 2.0), [2.0])
+    # A hair inside an end is inside.
+    np.testing.assert_allclose(clamp_angle(np.array([-1e-308, -1.0]), -1.0, -1e-311), [0.0, -1.0], atol=1e-12)
     # A range past half a turn holds angles that are read a whole turn lower.
     np.testing.assert_allclose(clamp_angle(np.array([-3.0]), 0.0, 3.5), [2 * np.pi - 3.0])
 
