@@ -22,6 +22,17 @@ def after_frame(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
 
 
 @persistent
+def after_edit(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
+    """Correct again where keys were edited: Blender then animates the frame anew and calls no frame handler."""
+    edited = {update.id.original for update in depsgraph.updates if isinstance(update.id, bpy.types.Action)}
+    if not edited or depsgraph.mode == "RENDER":
+        return
+    for ob in live.live_rigs(scene):
+        if ob.foot_ik.shown and ob.animation_data and ob.animation_data.action in edited:
+            live.refresh(ob, animate=True)
+
+
+@persistent
 def before_save(*_: object) -> None:
     """Keep the corrected pose out of the file."""
     for ob in live.shown_rigs():
@@ -36,7 +47,8 @@ def show_again(*_: object) -> None:
             live.refresh(ob)
 
 
-HANDLERS = (("frame_change_pre", before_frame), ("frame_change_post", after_frame), ("save_pre", before_save),
+HANDLERS = (("frame_change_pre", before_frame), ("frame_change_post", after_frame),
+            ("depsgraph_update_post", after_edit), ("save_pre", before_save),
             ("save_post", show_again), ("save_post_fail", show_again), ("undo_post", show_again),
             ("redo_post", show_again), ("load_post", show_again))
 

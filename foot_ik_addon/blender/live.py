@@ -65,7 +65,7 @@ def restore(ob: bpy.types.Object) -> None:
 
 
 def apply(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, frame: float, fps: float) -> None:
-    """Write the corrected pose of the frame that the depsgraph has evaluated. The channels must hold animated values."""
+    """Write the corrected pose of the frame that the depsgraph has evaluated; the channels hold animated values."""
     evaluated = ob.evaluated_get(depsgraph)
     if not evaluated.is_evaluated or ob.mode == "EDIT":
         return
@@ -114,12 +114,15 @@ def scene_fps(scene: bpy.types.Scene) -> float:
     return scene.render.fps / scene.render.fps_base
 
 
-def refresh(ob: bpy.types.Object) -> None:
-    """Show the pose of an object as its settings ask for now, without leaving the frame."""
+def refresh(ob: bpy.types.Object, animate: bool = False) -> None:
+    """Show the pose of an object as its settings ask for now, without leaving the frame.
+
+    With `animate` Blender reads its animation anew, which drops what was posed and not keyed.
+    """
     if not writable(ob) or ob.session_uid in _suspended:
         return
     restore(ob)
-    ob.update_tag()
+    ob.update_tag(refresh={"OBJECT", "DATA", "TIME"} if animate else set())
     if not ob.foot_ik.enabled:
         return
     for scene in ob.users_scene:
