@@ -24,7 +24,7 @@ def edited(found: list[Contact], edits: list[Edit], count: int) -> list[Contact]
     taken = np.zeros(count, bool)
     for c in found:
         heel[c.start:c.stop], ball[c.start:c.stop] = c.heel, c.ball
-    edits = [replace(e, start=max(e.start, 0), stop=min(e.stop, count)) for e in edits]
+    edits = [replace(e, start=max(e.start, 0), stop=max(min(e.stop, count), 0)) for e in edits]
     for e in edits:
         taken[e.start:e.stop] = True
     out = []
