@@ -1,0 +1,158 @@
+"""Plan and correct a clip of `walks` over a ground, and measure what came out, as the lab does. Lengths in metres of a
+0.9 m leg."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from foot_ik_addon.core.clip import BALL, HEEL, LEG, Clip, Leg, Sole, runs
+from foot_ik_addon.core.plan import Options, Plan, make_plan
+from foot_ik_addon.core.pose import Corrected, LegJob, Rows, correct, weighted
+from foot_ik_addon.core.rest import Limits
+from foot_ik_addon.core.rotations import rotate
+
+LIMITS = Limits(0.7, 0.45, 0.4, 0.5)
+"""The panel's defaults."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """A corrected clip."""
+
+    before: Clip
+    after: Clip
+    plan: Plan
+    corrected: Corrected
+
+    def soles(self, clip: Clip) -> list[np.ndarray]:
+        """Per leg (F, S, 3): sole points in metres."""
+        return [sole.tracks(leg) / LEG for sole, leg in zip(self.plan.soles, clip.legs, strict=True)]
+
+
+def options(legs: int = 2, *, limits: Limits = LIMITS, pelvis: bool = True, edits=()) -> Options:
+    return Options(limits, (pelvis,) * legs, edits)
+
+
+def rows_of(plan: Plan, lock: float) -> Rows:
+    """Every frame of a plan with full weights."""
+    w = np.full(len(plan), lock)
+    return Rows(np.stack([f.ball for f in plan.feet]), tuple(f.on_toe for f in plan.feet),
+                np.stack([weighted(f.move, w) for f in plan.feet], 1), np.stack([weighted(f.turn, w) for f in plan.feet], 1),
+                weighted(plan.pelvis, w), plan.reach)
+
+
+def apply(clip: Clip, plan: Plan, *, lock: float = 1.0, job: LegJob | None = None) -> Result:
+    """The corrected clip: bones turned about their heads as `Corrected` says."""
+    job = job or LegJob("TWO_BONE", 0.0, True)
+    still = np.tile(np.eye(4), (len(clip), 1, 1))
+    out = correct(clip, tuple(leg.joints for leg in clip.legs), still, (job,) * len(clip.legs), rows_of(plan, lock))
+    legs = []
+    for i, leg in enumerate(clip.legs):
+        shift = out.pelvis if job.carried else np.zeros_like(out.pelvis)
+        joints, k = posed(leg.joints, out.turns[i], out.stretch[:, i], shift)
+        legs.append(carried_foot(leg, joints, out.turns[i][:, -1]))
+    return Result(clip, Clip(clip.fps, clip.pelvis + out.pelvis, tuple(legs)), plan, out)
+
+
+def posed(joints: np.ndarray, turns: np.ndarray, stretch: np.ndarray, shift: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Joints (F, J, 3) after the rotations (F, >= J - 1, 3, 3) of their bones, and the stretch."""
+    bones = np.diff(joints, axis=1) * stretch[:, None, None]
+    bones = rotate(turns[:, :bones.shape[1]], bones)
+    root = joints[:, :1] + shift[:, None]
+    return np.concatenate([root, root + np.cumsum(bones, axis=1)], 1), stretch
+
+
+def carried_foot(leg: Leg, joints: np.ndarray, turn: np.ndarray) -> Leg:
+    """The leg with its foot turned about the ankle, and the toes along with it."""
+    def pose(m):
+        if m is None:
+            return None
+        new = m.copy()
+        new[:, :3, :3] = turn @ m[:, :3, :3]
+        new[:, :3, 3] = joints[:, -1] + rotate(turn, m[:, :3, 3] - leg.joints[:, -1])
+        return new
+
+    return Leg(joints, pose(leg.foot), pose(leg.toe))
+
+
+def planted(clip: Clip, ground, *, lock: float = 1.0, job: LegJob | None = None, **more) -> Result:
+    return apply(clip, make_plan(clip, ground, options(len(clip.legs), **more)), lock=lock, job=job)
+
+
+# Measures
+
+def touching(result: Result, leg: int, which: int) -> np.ndarray:
+    """(F,) bool: the frames in which the plan holds the heel or the ball of a leg at a footprint."""
+    out = np.zeros(len(result.before), bool)
+    for p in result.plan.prints[leg]:
+        c = p.contact
+        if c.locked:
+            out[c.start:c.stop] = c.heel if which == HEEL else c.ball
+    return out
+
+
+def slides(result: Result, ground=None) -> list[np.ndarray]:
+    """Per touch of a heel or ball the (n, 3) places in metres in the space of the ground, less their mean."""
+    out = []
+    for i, tracks in enumerate(result.soles(result.after)):
+        for which in (HEEL, BALL):
+            for a, b in runs(touching(result, i, which)):
+                track = tracks[a:b, which]
+                if ground is not None:
+                    p = next(p for p in result.plan.prints[i] if p.contact.start <= a < p.contact.stop)
+                    m = np.linalg.inv(ground.carried(p.piece, p.frame, np.arange(a, b)))
+                    track = (rotate(m[:, :3, :3], track * LEG) + m[:, :3, 3]) / LEG
+                out.append(track - track.mean(0))
+    return out
+
+
+def mean_slide(result: Result, ground=None) -> float:
+    """Mean horizontal step in metres of heel and ball in contact, per 1/30 s."""
+    steps = [np.linalg.norm(np.diff(s[:, :2], axis=0), axis=1) for s in slides(result, ground)]
+    return float(np.concatenate(steps).mean()) * result.before.fps / 30
+
+
+def drift(result: Result, ground=None) -> float:
+    """The farthest in metres, level, that a held heel or ball is from its mean."""
+    return max(float(np.linalg.norm(s[:, :2], axis=1).max()) for s in slides(result, ground))
+
+
+def cuts(result: Result, ground) -> np.ndarray:
+    """(F, legs): how deep in metres a foot is in the ground, beyond what the clip is in its floor."""
+    pairs = zip(result.soles(result.before), result.soles(result.after), strict=True)
+    return np.stack([(np.maximum(-ground.gap(b * LEG) / LEG, 0) - np.maximum(-a[..., 2], 0)).max(1) for a, b in pairs], 1)
+
+
+def floats(result: Result, ground) -> np.ndarray:
+    """Heights in metres of the lowest sole point above the ground, in contact, beyond the clip's own."""
+    out = []
+    for i, (a, b) in enumerate(zip(result.soles(result.before), result.soles(result.after), strict=True)):
+        held = touching(result, i, HEEL) | touching(result, i, BALL)
+        out.append(((ground.gap(b * LEG) / LEG).min(1) - a[..., 2].min(1).clip(0))[held].clip(0))
+    return np.concatenate(out)
+
+
+def bone_lengths(clip: Clip) -> np.ndarray:
+    return np.stack([np.linalg.norm(np.diff(leg.joints, axis=1), axis=2) for leg in clip.legs])
+
+
+def knee_side(clip: Clip) -> np.ndarray:
+    """(legs, F, 3): normals of the knees' planes, not unit."""
+    return np.stack([np.cross(leg.joints[:, 1] - leg.joints[:, 0], leg.joints[:, 2] - leg.joints[:, 1]) for leg in clip.legs])
+
+
+def moved_most(a: Clip, b: Clip) -> float:
+    """Largest distance in legs between joints or bone matrices of two clips."""
+    out = [np.abs(a.pelvis - b.pelvis).max()]
+    for x, y in zip(a.legs, b.legs, strict=True):
+        out += [np.abs(x.joints - y.joints).max(), np.abs(x.foot - y.foot).max()]
+        out += [np.abs(x.toe - y.toe).max()] if x.toe is not None and y.toe is not None else []
+    return float(max(out))
+
+
+def sole_of(clip: Clip, leg: int = 0) -> Sole:
+    from foot_ik_addon.core.plan import facing
+    from foot_ik_addon.core.sole import find_sole
+
+    return find_sole(clip, clip.legs[leg], facing(clip))
