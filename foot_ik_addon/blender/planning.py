@@ -216,9 +216,11 @@ def notes_on(plan: Plan) -> list[str]:
                    "to lock them")
     elif not any(plan.contacts):
         out.append("No foot ever stands still and low: check the floor height")
-    missing = sum(len(c) for c in plan.contacts) - sum(p.contact.locked for foot in plan.prints for p in foot)
-    if missing > 0 and not plan.in_place:
-        out.append(f"{missing} contacts found no ground within reach and keep their animation")
+    wanted = sum(contact.locked for foot in plan.contacts for contact in foot)
+    missing = wanted - sum(p.contact.locked for foot in plan.prints for p in foot)
+    if missing > 0:
+        out.append("1 contact found no ground within reach and keeps its animation" if missing == 1 else
+                   f"{missing} contacts found no ground within reach and keep their animation")
     return out
 
 
