@@ -91,7 +91,7 @@ class FootIKContact(bpy.types.PropertyGroup):
     mode: EnumProperty(
         name="Mode", description="What the foot does in this contact", default="AUTO", override=OVERRIDABLE,
         update=mark_edited, items=(
-            ("AUTO", "Automatic", "As found from the clip", "AUTO", 0),
+            ("AUTO", "Automatic", "As found from the clip", "DOT", 0),
             ("LOCK", "Lock", "The foot is held at its footprint", "LOCKED", 1),
             ("SLIDE", "Slide", "The foot slides as animated and follows the ground", "ARROW_LEFTRIGHT", 2),
             ("NONE", "None", "No contact: the foot is in the air", "X", 3)))

@@ -326,6 +326,17 @@ def test_contacts_edited_by_hand_outlast_a_plan(rig):
     assert sorted((c.leg, c.start, c.end) for c in settings.contacts) == sorted(found)
 
 
+def test_sliding_contact_is_no_contact_without_ground(addon, rig):
+    bpy.context.scene.frame_end = 40
+    bpy.ops.foot_ik.detect_legs()
+    bpy.ops.foot_ik.plan()
+    notes = lambda: addon("blender.store").unpack_plan(rig.foot_ik.plan).notes
+    assert not notes()
+    rig.foot_ik.contacts[0].mode = "SLIDE"
+    bpy.ops.foot_ik.plan()
+    assert not notes()
+
+
 def test_contact_added_jumped_to_and_removed(rig):
     set_up(rig)
     scene, settings = bpy.context.scene, rig.foot_ik
