@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .clip import BALL, HEEL, Clip, Leg, Sole
+from .clip import BALL, HEEL, LEG, Clip, Leg, Sole
 from .contacts import Contact
 from .ground import Ground
 from .rest import Limits, Stance
@@ -19,6 +19,8 @@ SHIFT_PRICE = 0.04
 """A shift of a foot's length costs as much as a mean gap of this share of its length."""
 STEEPEST = np.tan(np.radians(40.0))
 """Rise over run between two footprints, beyond a single step, that is still ground and not the foot of a cliff."""
+CLEAR = 0.015 * LEG
+"""Room that a footprint leaves around the sole, so that a foot that rolls does not graze a riser."""
 HELD = 0.25
 """Seconds: a swing cut by an end of the clip that lasts longer than this gets a footprint of its own there."""
 
@@ -139,13 +141,14 @@ def carried_heights(point: np.ndarray, heights: np.ndarray, pieces: np.ndarray, 
 
 def on_ground(p: Footprint, base: float, sole: Sole, ground: Ground, limits: Limits) -> Footprint | None:
     """Lay one footprint on the ground near the height `base`; None where nothing carries it."""
-    stance = Stance(sole.plan)
+    outline = grown(sole.plan)
+    stance = Stance(outline)
     forward = np.array([np.cos(p.yaw), np.sin(p.yaw)])
     across = np.array([-forward[1], forward[0]])
     size = float(np.ptp(sole.plan[:, 0]))
     shifts = SHIFTS * limits.shift * size if p.contact.locked and limits.shift > 0 else np.zeros(1)
     balls = p.ball + shifts[:, None] * forward
-    spots = balls[:, None] + sole.plan[:, :1] * forward + sole.plan[:, 1:] * across
+    spots = balls[:, None] + outline[:, :1] * forward + outline[:, 1:] * across
     points = np.concatenate([spots.reshape(-1, 2), np.full((spots.shape[0] * spots.shape[1], 1), base + HEADROOM)], 1)
     heights, pieces = ground.below(points, np.full(len(points), p.frame))
     heights, pieces = heights.reshape(len(shifts), -1), pieces.reshape(len(shifts), -1)
@@ -158,3 +161,9 @@ def on_ground(p: Footprint, base: float, sole: Sole, ground: Ground, limits: Lim
     under = np.where(found[best], heights[best], -np.inf)
     return replace(p, piece=int(pieces[best, int(np.argmax(under))]), ball=balls[best], heel=p.heel + balls[best] - p.ball,
                    place=np.append(balls[best], rest.height[best]), tilt=align(np.array([0.0, 0.0, 1.0]), normal))
+
+
+def grown(plan: np.ndarray) -> np.ndarray:
+    """The outline (S, 2) of a sole, with room around it."""
+    middle = (plan.max(0) + plan.min(0)) / 2
+    return middle + (plan - middle) * (1 + CLEAR / (np.ptp(plan, axis=0) / 2))

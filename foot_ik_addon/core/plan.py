@@ -16,7 +16,7 @@ from .reach import root_interval
 from .rest import Limits
 from .rotations import from_rotvec, normalized, rotate
 from .sole import find_sole
-from .swing import swing_lift
+from .swing import clear_swings
 
 UP = np.array([0.0, 0.0, 1.0])
 SLIDING, LOCKED = 0, 1
@@ -100,7 +100,7 @@ def follow(clip: Clip, soles: list[Sole], prints: list[list[Footprint]], ground:
         for lock in (SLIDING, LOCKED):
             move, turn = correct_foot(clip, leg, sole, foot, ground, lock)
             after = moved(tracks, tracks[:, BALL], move, turn)
-            move[:, 2] += swing_lift(clip, tracks, after, standing(foot, len(clip)), ground)
+            move += clear_swings(clip, tracks, after, standing(foot, len(clip)), ground)
             both.append((move, turn))
         feet.append(FootPlan(sole.points[BALL], bool(sole.on_toe[BALL]), *(np.stack(x) for x in zip(*both, strict=True))))
     for lock in (SLIDING, LOCKED):

@@ -18,6 +18,10 @@ from .reach import stretch_factor
 from .rotations import from_rotvec, length, nearest_rotation, rotate, transform, transposed
 from .two_bone import turn_leg
 
+SOFT_START = 0.985
+"""Extension from which a leg that the animation does not extend more gives way softly."""
+
+
 @dataclass(frozen=True)
 class LegJob:
     """How one leg is solved."""
@@ -139,7 +143,7 @@ def solve_chain(task: Task, solver: str) -> tuple[np.ndarray, np.ndarray]:
         full = np.maximum(bones.sum(1), 1e-12)
         span = length(joints[:, 2] - root) / full
         nearest = kept_away(root, target, full * np.minimum(span, reach[:, 0]), np.abs(bones[:, 0] - bones[:, 1]))
-        soft_start = np.clip(span, np.minimum(reach[:, 1], FARTHEST), FARTHEST)
+        soft_start = np.clip(span, SOFT_START, FARTHEST)
         turn = turn_leg(root, joints[:, 1], joints[:, 2], nearest, hinge=hinge, soft_start=soft_start)
         return np.stack([turn.upper, turn.lower], 1), length(turn.end - target)
     solve = {"FABRIK": fabrik.solve, "CCD": ccd.solve}[solver]

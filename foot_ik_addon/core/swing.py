@@ -1,34 +1,96 @@
-"""Lift a swinging foot over the ground that it would cut, smoothly and from before the obstacle."""
+"""Carry a swinging foot over the ground that it would cut: up smoothly, and early or late enough in its travel.
+
+A foot that moves forward and up at once cuts the stair in front of it, however smoothly it is lifted: it must rise first
+and travel then. Down a stair it must travel first. So for each swing that cuts the ground, travel is delayed or hastened by
+several times, the lift that is still needed is laid over it as one smooth curve, and the gentlest path is taken.
+"""
 from __future__ import annotations
 
 import numpy as np
 
-from .clip import Clip, smoothed
+from .clip import LEG, Clip, runs
+from .curves import curve_between
 from .footprints import HEADROOM
 from .ground import Ground
 
-SPREAD = 0.06
-"""Seconds: the blur by which a lift begins before the obstacle and ends behind it."""
-ROUNDS = 12
+DELAYS = (0.0, 0.04, -0.04, 0.08, -0.08, 0.12, -0.12)
+"""Seconds by which the travel of a swing is tried to be late at its beginning or early at its end."""
+SETTLE = 0.05
+"""Time constant in seconds of the lift: how long before and behind an obstacle it begins and ends."""
+CLEARANCE = 0.004 * LEG
+"""Height over the ground at which a swing passes."""
+CUTS = 0.001 * LEG
+"""What cuts the ground by less is left as it is."""
 
 
-def swing_lift(clip: Clip, before: np.ndarray, after: np.ndarray, standing: np.ndarray, ground: Ground) -> np.ndarray:
-    """(F,): height by which a foot must be lifted in the frames in which it does not stand.
+def clear_swings(clip: Clip, before: np.ndarray, after: np.ndarray, standing: np.ndarray, ground: Ground) -> np.ndarray:
+    """(F, 3): motion to add to one foot so that its swings clear the ground.
 
     `before`, `after` (F, S, 3) are its sole points as animated and as corrected so far, `standing` (F,) bool. What the
     clip itself cuts of its flat floor is not made good.
     """
-    free = np.flatnonzero(~standing)
-    if not len(free):
-        return np.zeros(len(clip))
-    points = after[free]
-    count = points.shape[1]
-    heights, _ = ground.below((points + (0, 0, HEADROOM)).reshape(-1, 3), np.repeat(free, count))
-    own = np.maximum(-before[free, :, 2], 0)
-    cut = heights.reshape(-1, count) - points[..., 2] - own
-    need = np.zeros(len(clip))
-    need[free] = np.nan_to_num(cut, nan=0.0).max(1).clip(0)
-    lift = need
-    for _ in range(ROUNDS):
-        lift = np.where(standing, 0.0, np.maximum(need, smoothed(lift, clip.frames(SPREAD))))
-    return lift
+    out = np.zeros((len(clip), 3))
+    own = np.maximum(-before[..., 2], 0)
+    for a, b in runs(~standing):
+        span = slice(max(a - 2, 0), min(b + 2, len(clip)))
+        frames = np.arange(span.start, span.stop)
+        path = Path(after[span], own[span], frames, standing[span], clip.fps)
+        need = path.need(np.zeros((len(frames), 3)), ground)
+        if need.max() <= CUTS:
+            continue
+        tried = [np.zeros((len(frames), 3)) + 0.0]
+        if span.stop - span.start >= b - a + 2:  # both ends of the swing stand: its travel may be shifted in time
+            tried = [path.delayed(seconds) for seconds in DELAYS]
+        options = [path.lifted(shift, need if i == 0 else path.need(shift, ground)) for i, shift in enumerate(tried)]
+        out[span] += min(options, key=path.roughness)
+    return out
+
+
+class Path:
+    """One swing with a few frames of the stance before and behind it."""
+
+    def __init__(self, points: np.ndarray, own: np.ndarray, frames: np.ndarray, standing: np.ndarray, fps: float):
+        self.points, self.own, self.frames, self.standing, self.fps = points, own, frames, standing, fps
+        self.middle = points.mean(1)
+
+    def need(self, shift: np.ndarray, ground: Ground) -> np.ndarray:
+        """(n,): how far the foot, moved by `shift` (n, 3), must be lifted in each frame of the swing."""
+        free = np.flatnonzero(~self.standing)
+        points = self.points[free] + shift[free, None]
+        count = points.shape[1]
+        heights, _ = ground.below((points + (0, 0, HEADROOM)).reshape(-1, 3), np.repeat(self.frames[free], count))
+        cut = heights.reshape(-1, count) - points[..., 2] - self.own[free]
+        out = np.zeros(len(self.frames))
+        out[free] = np.nan_to_num(cut, nan=0.0).max(1).clip(0)
+        return out
+
+    def delayed(self, seconds: float) -> np.ndarray:
+        """(n, 3): what makes the horizontal travel late at its beginning (seconds > 0) or early at its end."""
+        free = np.flatnonzero(~self.standing)
+        count = len(free) + 1
+        x = (np.arange(len(self.frames)) - free[0] + 1) / count
+        inside = (x > 0) & (x < 1)
+        share = (1 - x) ** 2 if seconds > 0 else x**2
+        at = np.arange(len(x)) - np.where(inside, seconds * self.fps * share, 0.0)
+        at = np.clip(at, free[0] - 1, free[-1] + 1)
+        moved = np.stack([cubic(self.middle[:, i], at) for i in range(2)], 1) - self.middle[:, :2]
+        return np.column_stack([np.where(inside[:, None], moved, 0.0), np.zeros(len(x))])
+
+    def lifted(self, shift: np.ndarray, need: np.ndarray) -> np.ndarray:
+        """`shift` (n, 3) with the smooth lift over it that `need` (n,) asks for."""
+        least = np.where(need > 0, need + CLEARANCE, 0.0)
+        most = np.where(self.standing, 0.0, np.inf)
+        lift = curve_between(np.zeros(len(need)), least, most, SETTLE * self.fps, 0)
+        return shift + np.maximum(np.where(self.standing, 0.0, lift), need)[:, None] * (0.0, 0.0, 1.0)
+
+    def roughness(self, motion: np.ndarray) -> float:
+        """The largest acceleration of the foot on this path."""
+        return float(np.linalg.norm(np.diff(self.middle + motion, n=2, axis=0), axis=1).max(initial=0.0))
+
+
+def cubic(values: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Values (n,) between their samples at `at` (m,), by Catmull-Rom splines."""
+    i = np.clip(np.floor(at).astype(int), 0, len(values) - 2)
+    t = at - i
+    p = [values[np.clip(i + k, 0, len(values) - 1)] for k in (-1, 0, 1, 2)]
+    return p[1] + 0.5 * t * (p[2] - p[0] + t * (2 * p[0] - 5 * p[1] + 4 * p[2] - p[3] + t * (3 * (p[1] - p[2]) + p[3] - p[0])))
