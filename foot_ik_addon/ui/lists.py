@@ -52,8 +52,9 @@ class FOOT_IK_UL_contacts(bpy.types.UIList):
         wanted, frame = self.filter_name.lower(), context.scene.frame_current
         shown = [wanted in c.leg.lower() and (not self.use_this_frame or c.start <= frame <= c.end)
                  for c in data.contacts]
-        starts = [(i, c.start) for i, c in enumerate(data.contacts)]
-        order = bpy.types.UI_UL_list.sort_items_helper(starts, lambda row: row[1])
+        order = [0] * len(shown)
+        for place, i in enumerate(sorted(range(len(shown)), key=lambda i: data.contacts[i].start)):
+            order[i] = place
         return [self.bitflag_filter_item if s else 0 for s in shown], order
 
 
