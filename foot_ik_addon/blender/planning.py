@@ -24,6 +24,10 @@ from .store import pack_plan, pack_sole
 GLIMPSES = 32
 """Frames that are looked at to find soles and the floor before there is a plan."""
 
+JOINT_HEIGHTS = (-0.01, 0.13)
+"""Shares of a leg within which the last joint of a planted foot lies above its floor: balls of flat feet low, ankles of
+feet without toes and of boots high."""
+
 Steps = Generator[float, None, list[str]]
 """Yields the share done and returns sentences for the user."""
 
@@ -72,9 +76,8 @@ def propose_floor(scene: bpy.types.Scene, ob: bpy.types.Object) -> Generator[flo
     settings.floor_height = 0.0
     sample = yield from step_through(scene, ob, rig, few, [])
     clip, _ = to_clip(sample, rig, live.scene_fps(scene))
-    ground = floor_gap(clip)
-    own = own_height(ob)
-    if abs(ground - own / leg_length(sample, rig)) < abs(ground):
+    lowest, own = lowest_joint(clip), own_height(ob)
+    if off_floor(lowest - own / leg_length(sample, rig)) < off_floor(lowest):
         settings.floor_height = own
         clip, _ = to_clip(with_floor(sample, own), rig, live.scene_fps(scene))
     forward = facing(clip)
@@ -93,13 +96,18 @@ def with_floor(sample: Sample, height: float) -> Sample:
     return replace(sample, carrier=lifted)
 
 
-def floor_gap(clip: Clip) -> float:
-    """Height of the planted soles over z = 0, in clip space: the ball joint lies about a tenth of a foot above its sole."""
+def lowest_joint(clip: Clip) -> float:
+    """Height over z = 0, in clip space, of the lowest foot's last joint (ball or ankle) where it is planted."""
     heights = []
     for leg in clip.legs:
-        ball = (leg.toe if leg.toe is not None else leg.foot)[:, :3, 3]
-        heights.append(np.median(ball[planted_frames(clip, leg.foot[:, :3, 3], ball), 2]))
+        joint = leg.bone_of(True)[:, :3, 3]
+        heights.append(np.median(joint[planted_frames(clip, leg.foot[:, :3, 3], joint), 2]))
     return float(min(heights))
+
+
+def off_floor(height: float) -> float:
+    """How far a planted joint at this height over a floor, in legs, is from where one can be: a little above it."""
+    return abs(height - float(np.clip(height, *JOINT_HEIGHTS)))
 
 
 def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:

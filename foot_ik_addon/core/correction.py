@@ -12,6 +12,8 @@ from .footprints import Footprint
 from .ground import Ground
 from .rotations import align, from_rotvec, rotate, to_rotvec, transform
 
+ROLL = 0.12
+"""Seconds in which a foot that rolls is let down from the plane of its sole to the ground under heel or ball."""
 LEAD = 0.3
 """Seconds in which a foot that enters or leaves the clip in the air loses the speed of its contact's correction."""
 
@@ -26,14 +28,15 @@ def correct_foot(clip: Clip, leg: Leg, sole: Sole, prints: list[Footprint], grou
     tracks = sole.tracks(leg)
     for p in prints:
         span = slice(p.contact.start, p.contact.stop)
-        move[span], turn[span] = in_contact(tracks[span, HEEL], tracks[span, BALL], p, ground, lock)
+        move[span], turn[span] = in_contact(tracks[span, HEEL], tracks[span, BALL], p, ground, lock,
+                                            clip.fps)
         known[span] = True
     both = np.concatenate([move, turn], 1)
     fill(both, known, clip.frames(LEAD), clip.fps)
     return both[:, :3], both[:, 3:]
 
 
-def in_contact(heel: np.ndarray, ball: np.ndarray, p: Footprint, ground: Ground, lock: float) -> tuple[np.ndarray, np.ndarray]:
+def in_contact(heel: np.ndarray, ball: np.ndarray, p: Footprint, ground: Ground, lock: float, fps: float) -> tuple[np.ndarray, np.ndarray]:
     """Moves (n, 3) and turns (n, 3) in the frames of one contact, from the animated tracks (n, 3) of heel and ball."""
     frames = np.arange(p.contact.start, p.contact.stop)
     carried = ground.carried(p.piece, p.frame, frames)
@@ -42,19 +45,21 @@ def in_contact(heel: np.ndarray, ball: np.ndarray, p: Footprint, ground: Ground,
     gradient = -normal[:, :2] / np.maximum(normal[:, 2:], 1e-6)
     origin = transform(carried, p.place)
 
-    def standing(track: np.ndarray, from_ball: np.ndarray) -> np.ndarray:
+    alone = one_point(p.contact.heel & p.contact.ball, ROLL * fps)
+
+    def standing(track: np.ndarray, from_ball: np.ndarray, hollow: float) -> np.ndarray:
         """Where a point of the sole belongs: at its place in the footprint or as animated, on the ground and as high
         above it. `from_ball` (3,) leads there from the ball on the flat floor."""
         spread = p.tilt @ from_ball
         xy = (1 - hold) * (track + spread - from_ball)[:, :2] + hold * transform(carried, p.place + spread)[:, :2]
-        z = origin[:, 2] + ((xy - origin[:, :2]) * gradient).sum(1) + track[:, 2]
+        z = origin[:, 2] + ((xy - origin[:, :2]) * gradient).sum(1) + track[:, 2] - alone * hollow
         return np.column_stack([xy, z])
 
     yaw = hold * yaw_to_print(heel, ball, p)
     turn = carried[:, :3, :3] @ p.tilt if hold else align(np.array([0.0, 0.0, 1.0]), normal)
     turn = turn @ from_rotvec(yaw[:, None] * (0.0, 0.0, 1.0))
-    by_ball = standing(ball, np.zeros(3))
-    by_heel = standing(heel, np.append(p.heel - p.ball, 0.0)) + rotate(turn, ball - heel)
+    by_ball = standing(ball, np.zeros(3), p.hollow[1])
+    by_heel = standing(heel, np.append(p.heel - p.ball, 0.0), p.hollow[0]) + rotate(turn, ball - heel)
     w = ball_weight(p.contact.heel, p.contact.ball)[:, None]
     return (1 - w) * by_heel + w * by_ball - ball, to_rotvec(turn)
 
@@ -80,6 +85,15 @@ def ball_weight(heel: np.ndarray, ball: np.ndarray) -> np.ndarray:
         x = (np.arange(a, b) - a + 1) / (b - a + 1)
         w[a:b] = before + (after - before) * quintic(x)
     return w
+
+
+def one_point(flat: np.ndarray, ramp: float) -> np.ndarray:
+    """(n,): 0 where the foot is flat, rising to 1 over `ramp` frames where it stands on heel or ball alone."""
+    if not flat.any():
+        return np.ones(len(flat))
+    index = np.arange(len(flat))
+    away = np.abs(index[:, None] - np.flatnonzero(flat)).min(1)
+    return quintic(np.minimum(away / ramp, 1.0))
 
 
 def quintic(x: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 from .clip import BALL, HEEL, LEG, Clip, Leg, Sole
 from .contacts import Contact
 from .ground import Ground
-from .rest import Limits, Stance
+from .rest import TOUCH, Limits, Stance
 from .rotations import align, transform
 
 HEADROOM = 0.5
@@ -21,6 +21,8 @@ STEEPEST = np.tan(np.radians(40.0))
 """Rise over run between two footprints, beyond a single step, that is still ground and not the foot of a cliff."""
 CLEAR = 0.015 * LEG
 """Room that a footprint leaves around the sole, so that a foot that rolls does not graze a riser."""
+RISER_PRICE = 4 * TOUCH
+"""What it costs to stand nearer to a riser, as a mean gap under the sole: more than to hang over an edge."""
 HELD = 0.25
 """Seconds: a swing cut by an end of the clip that lasts longer than this gets a footprint of its own there."""
 
@@ -41,6 +43,9 @@ class Footprint:
     """(3,): the ball's place on the ground."""
     tilt: np.ndarray
     """(3, 3): rotation from the flat floor to the ground."""
+    hollow: tuple[float, float] = (0.0, 0.0)
+    """How far the ground lies below the plane of the sole at the heel and at the ball: a foot that stands on one of them
+    alone is let down by that."""
 
 
 def lay_footprints(clip: Clip, soles: list[Sole], contacts: list[list[Contact]], ground: Ground,
@@ -141,8 +146,8 @@ def carried_heights(point: np.ndarray, heights: np.ndarray, pieces: np.ndarray, 
 
 def on_ground(p: Footprint, base: float, sole: Sole, ground: Ground, limits: Limits) -> Footprint | None:
     """Lay one footprint on the ground near the height `base`; None where nothing carries it."""
-    outline = grown(sole.plan)
-    stance = Stance(outline)
+    stance = Stance(sole.plan)
+    outline = np.concatenate([sole.plan, grown(sole.plan)])
     forward = np.array([np.cos(p.yaw), np.sin(p.yaw)])
     across = np.array([-forward[1], forward[0]])
     size = float(np.ptp(sole.plan[:, 0]))
@@ -153,14 +158,21 @@ def on_ground(p: Footprint, base: float, sole: Sole, ground: Ground, limits: Lim
     heights, pieces = ground.below(points, np.full(len(points), p.frame))
     heights, pieces = heights.reshape(len(shifts), -1), pieces.reshape(len(shifts), -1)
     found = np.isfinite(heights) & (heights > base - limits.step)
-    if not found.any():
+    if not found[:, :len(sole.plan)].any():
         return None
-    rest = stance.rest(heights, np.full(len(shifts), base), limits)
-    best = int(np.argmin(rest.price + np.abs(shifts) * SHIFT_PRICE + np.where(found.any(1), 0, np.inf)))
+    count = len(sole.plan)
+    rest = stance.rest(heights[:, :count], np.full(len(shifts), base), limits)
+    planes = rest.height[:, None] + rest.slope @ outline.T
+    risers = np.where(found, heights - planes, 0.0)[:, count:].max(1) > TOUCH
+    price = rest.price + np.abs(shifts) * SHIFT_PRICE + risers * RISER_PRICE
+    best = int(np.argmin(np.where(found[:, :count].any(1), price, np.inf)))
     normal = np.array([*(-rest.slope[best, 0] * forward - rest.slope[best, 1] * across), 1.0])
-    under = np.where(found[best], heights[best], -np.inf)
+    under = np.where(found[best], heights[best], -np.inf)[:count]
+    gap = np.where(found[best], planes[best] - heights[best], 0.0)[:count]
+    back, front = sole.plan[:, 0] <= sole.plan[HEEL, 0], sole.plan[:, 0] >= sole.plan[BALL, 0]
     return replace(p, piece=int(pieces[best, int(np.argmax(under))]), ball=balls[best], heel=p.heel + balls[best] - p.ball,
-                   place=np.append(balls[best], rest.height[best]), tilt=align(np.array([0.0, 0.0, 1.0]), normal))
+                   place=np.append(balls[best], rest.height[best]), tilt=align(np.array([0.0, 0.0, 1.0]), normal),
+                   hollow=(float(max(gap[back].min(), 0.0)), float(max(gap[front].min(), 0.0))))
 
 
 def grown(plan: np.ndarray) -> np.ndarray:
