@@ -32,8 +32,9 @@ def press(name, **options):
 
 def picture(name):
     """Picture of the window, the sidebar drawn anew."""
-    addon("ui.state").redraw()
-    yield 2.0  # Blender slides panels into place
+    for _ in range(2):  # Blender slides panels into place, slowly under software OpenGL
+        addon("ui.state").redraw()
+        yield 1.5
     harness.screenshot(f"panel-{name}")
 
 
