@@ -172,7 +172,13 @@ def on_ground(p: Footprint, base: float, sole: Sole, ground: Ground, limits: Lim
     back, front = sole.plan[:, 0] <= sole.plan[HEEL, 0], sole.plan[:, 0] >= sole.plan[BALL, 0]
     return replace(p, piece=int(pieces[best, int(np.argmax(under))]), ball=balls[best], heel=p.heel + balls[best] - p.ball,
                    place=np.append(balls[best], rest.height[best]), tilt=align(np.array([0.0, 0.0, 1.0]), normal),
-                   hollow=(float(max(gap[back].min(), 0.0)), float(max(gap[front].min(), 0.0))))
+                   hollow=(hollow_of(gap[back]), hollow_of(gap[front])))
+
+
+def hollow_of(gaps: np.ndarray) -> float:
+    """How far a part of the sole with these gaps (n,) may be let down: not at all where it hangs over an edge."""
+    least = float(gaps.min())
+    return max(least, 0.0) if least < TOUCH else 0.0
 
 
 def grown(plan: np.ndarray) -> np.ndarray:
