@@ -1,4 +1,5 @@
 """From a sample of the animated rig to the channels that show it corrected."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -45,9 +46,11 @@ class Weights:
 def read_weights(ob: bpy.types.Object) -> Weights:
     """The weights of an evaluated object, as one frame; the influence is worked in."""
     influence, legs = ob.foot_ik.influence, used_legs(ob)
-    return Weights(np.array([[influence * leg.position_weight for leg in legs]]),
-                   np.array([[influence * leg.rotation_weight for leg in legs]]),
-                   np.array([[leg.lock_weight for leg in legs]]))
+    return Weights(
+        np.array([[influence * leg.position_weight for leg in legs]]),
+        np.array([[influence * leg.rotation_weight for leg in legs]]),
+        np.array([[leg.lock_weight for leg in legs]]),
+    )
 
 
 def saved_plan(ob: bpy.types.Object, rig: Rig) -> SavedPlan | None:
@@ -61,8 +64,11 @@ def saved_plan(ob: bpy.types.Object, rig: Rig) -> SavedPlan | None:
 def options_of(ob: bpy.types.Object, edits: tuple[tuple[Edit, ...], ...] = ()) -> Options:
     """The planner's options from the settings."""
     s = ob.foot_ik
-    return Options(Limits(s.max_pitch, s.max_roll, s.max_step, s.max_shift),
-                   tuple(leg.reach == "PELVIS" for leg in used_legs(ob)), edits)
+    return Options(
+        Limits(s.max_pitch, s.max_roll, s.max_step, s.max_shift),
+        tuple(leg.reach == "PELVIS" for leg in used_legs(ob)),
+        edits,
+    )
 
 
 def rows_at(saved: SavedPlan, rig: Rig, frames: np.ndarray, weights: Weights) -> Rows:
@@ -79,14 +85,20 @@ def rows_at(saved: SavedPlan, rig: Rig, frames: np.ndarray, weights: Weights) ->
 
     feet = [plan.feet[saved.legs.index(leg.foot)] for leg in rig.legs]
     each = range(len(feet))
-    move = np.stack([weighted(between(feet[i].move), weights.lock[:, i]) * weights.position[:, i, None] for i in each], 1)
-    turn = np.stack([weighted(between(feet[i].turn), weights.lock[:, i]) * weights.rotation[:, i, None] for i in each], 1)
+    move = np.stack(
+        [weighted(between(feet[i].move), weights.lock[:, i]) * weights.position[:, i, None] for i in each], 1
+    )
+    turn = np.stack(
+        [weighted(between(feet[i].turn), weights.lock[:, i]) * weights.rotation[:, i, None] for i in each], 1
+    )
     pelvis = weighted(between(plan.pelvis), weights.lock.mean(1)) * weights.position.mean(1)
     reach = np.stack([plan.reach[saved.legs.index(leg.foot)] for leg in rig.legs])
     return Rows(np.stack([f.ball for f in feet]), tuple(f.on_toe for f in feet), move, turn, pelvis, reach)
 
 
-def plan_of_frame(ob: bpy.types.Object, rig: Rig, sample: Sample, clip: Clip, depsgraph: bpy.types.Depsgraph) -> SavedPlan | None:
+def plan_of_frame(
+    ob: bpy.types.Object, rig: Rig, sample: Sample, clip: Clip, depsgraph: bpy.types.Depsgraph
+) -> SavedPlan | None:
     """A plan of one frame by itself: the ground under each foot, its tilt, the pelvis; nothing is locked.
 
     None where the soles are not known, since `detect_legs` has not looked at the clip.
@@ -103,8 +115,15 @@ def plan_of_frame(ob: bpy.types.Object, rig: Rig, sample: Sample, clip: Clip, de
     return SavedPlan(int(sample.frames[0]), tuple(leg.foot for leg in rig.legs), plan, ())
 
 
-def corrected_channels(ob: bpy.types.Object, rig: Rig, sample: Sample, fps: float, saved: SavedPlan | None,
-                       weights: Weights, depsgraph: bpy.types.Depsgraph | None = None) -> Channels | None:
+def corrected_channels(
+    ob: bpy.types.Object,
+    rig: Rig,
+    sample: Sample,
+    fps: float,
+    saved: SavedPlan | None,
+    weights: Weights,
+    depsgraph: bpy.types.Depsgraph | None = None,
+) -> Channels | None:
     """The channels that show a sample corrected; None where nothing is known of its frames.
 
     The live frame and the bake both come here. Without a plan `depsgraph` gives the ground of a sample of one frame.

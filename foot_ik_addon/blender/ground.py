@@ -1,4 +1,5 @@
 """The ground as meshes: which objects are ground, one BVH for each in its own space, rays straight down."""
+
 from __future__ import annotations
 
 import math
@@ -52,8 +53,9 @@ def is_ground(ob: bpy.types.Object, character: bpy.types.Object, chosen: bool) -
     return True
 
 
-def pieces_in(depsgraph: bpy.types.Depsgraph, character: bpy.types.Object, collection: bpy.types.Collection | None
-              ) -> dict[tuple, tuple[bpy.types.Object, Matrix]]:
+def pieces_in(
+    depsgraph: bpy.types.Depsgraph, character: bpy.types.Object, collection: bpy.types.Collection | None
+) -> dict[tuple, tuple[bpy.types.Object, Matrix]]:
     """{key: (evaluated object, world matrix)} of the ground in a depsgraph: of a collection, or of the whole scene."""
     allowed = None if collection is None else {ob.name_full for ob in collection.all_objects}
     out = {}
@@ -133,7 +135,8 @@ class MeshGround:
         self.moves.append(here)
 
     def settle(self, carrier: np.ndarray, unit: float) -> None:
-        """Bring the pieces of all frames into clip space: carrier (F, 4, 4) is its frame in the world, unit its scale."""
+        """Bring the pieces of all frames into clip space: carrier (F, 4, 4) is its frame in the world, unit its
+        scale."""
         scaled = carrier.copy()
         scaled[:, :3, :3] *= unit
         back = np.linalg.inv(scaled)
@@ -142,7 +145,9 @@ class MeshGround:
         for f, here in enumerate(self.moves):
             for i, matrix in here.items():
                 self.local[f, i] = back[f] @ matrix
-        corners = np.array([[(piece.low, piece.high)[k >> a & 1][a] for a in range(3)] for piece in self.pieces for k in range(8)])
+        corners = np.array(
+            [[(piece.low, piece.high)[k >> a & 1][a] for a in range(3)] for piece in self.pieces for k in range(8)]
+        )
         corners = corners.reshape(count, 8, 3)
         world = np.einsum("fpij,pkj->fpki", self.local[..., :3, :3], corners) + self.local[..., None, :3, 3]
         self.low, self.high = (world.min(2), world.max(2)) if count else (np.empty((frames, 0, 3)),) * 2
@@ -212,7 +217,8 @@ class MeshGround:
         return float(height), float(inverse[:3, 2] @ np.array(normal))
 
     def _tops(self, i: int, frame: int, point: np.ndarray) -> list[float]:
-        """Heights of one piece that can be stood on over and under a point, highest first: not the undersides of solids."""
+        """Heights of one piece that can be stood on over and under a point, highest first: not the undersides of
+        solids."""
         out, solid = [], False
         top = self.high[frame, i, 2] + 1e-3
         for _ in range(2 * MOST_LAYERS):

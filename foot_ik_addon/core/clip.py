@@ -4,6 +4,7 @@ Clip space is where the clip stands on its flat floor: z is up, the floor is z =
 (upper + lower), so that every length below is a share of the leg and every rig is the same size. It rides on
 whatever carries the character (the armature's parent). `LEG` turns the metres of a 0.9 m leg into legs.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -41,7 +42,6 @@ class Leg:
         """Median length of upper + lower, in clip units."""
         hip, knee, ankle = np.moveaxis(self.joints, 1, 0)
         return float(np.median(np.linalg.norm(knee - hip, axis=1) + np.linalg.norm(ankle - knee, axis=1)))
-
 
     def bone_of(self, on_toe: bool) -> np.ndarray:
         """(F, 4, 4): pose of the toe bone where there is one and it is asked for, else of the foot bone."""
@@ -101,6 +101,6 @@ def smoothed(track: np.ndarray, sigma: float) -> np.ndarray:
         return track
     kernel = np.exp(-0.5 * (np.arange(-radius, radius + 1) / sigma) ** 2)
     kernel /= kernel.sum()
-    padded = np.concatenate([track[radius:0:-1], track, track[-2:-radius - 2:-1]])
+    padded = np.concatenate([track[radius:0:-1], track, track[-2 : -radius - 2 : -1]])
     columns = padded.reshape(len(padded), -1).T
     return np.stack([np.convolve(c, kernel, "valid") for c in columns], 1).reshape(track.shape)

@@ -3,6 +3,7 @@
 A point is in contact while it is low and slow. Retargeted and cartoon clips skate in contact, so what counts as slow
 is found from the clip itself: from the speeds of the frames that are low and calm in height.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass

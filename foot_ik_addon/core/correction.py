@@ -3,6 +3,7 @@
 For each foot and frame: turn about the ball, then move. In contact it is exact; between contacts a quintic in time
 leads from one to the next, while the animated foot's own motion stays underneath.
 """
+
 from __future__ import annotations
 
 import numpy as np
@@ -18,7 +19,9 @@ LEAD = 0.3
 """Seconds in which a foot that enters or leaves the clip in the air loses the speed of its contact's correction."""
 
 
-def correct_foot(clip: Clip, leg: Leg, sole: Sole, prints: list[Footprint], ground: Ground, lock: float) -> tuple[np.ndarray, np.ndarray]:
+def correct_foot(
+    clip: Clip, leg: Leg, sole: Sole, prints: list[Footprint], ground: Ground, lock: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Moves (F, 3) of the ball and turns (F, 3) about it, a rotation vector, of one foot over the whole clip.
 
     `lock` 1 holds each contact at its footprint, 0 lets the foot slide as animated and only follow the ground.
@@ -28,15 +31,16 @@ def correct_foot(clip: Clip, leg: Leg, sole: Sole, prints: list[Footprint], grou
     tracks = sole.tracks(leg)
     for p in prints:
         span = slice(p.contact.start, p.contact.stop)
-        move[span], turn[span] = in_contact(tracks[span, HEEL], tracks[span, BALL], p, ground, lock,
-                                            clip.fps)
+        move[span], turn[span] = in_contact(tracks[span, HEEL], tracks[span, BALL], p, ground, lock, clip.fps)
         known[span] = True
     both = np.concatenate([move, turn], 1)
     fill(both, known, clip.frames(LEAD), clip.fps)
     return both[:, :3], both[:, 3:]
 
 
-def in_contact(heel: np.ndarray, ball: np.ndarray, p: Footprint, ground: Ground, lock: float, fps: float) -> tuple[np.ndarray, np.ndarray]:
+def in_contact(
+    heel: np.ndarray, ball: np.ndarray, p: Footprint, ground: Ground, lock: float, fps: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Moves (n, 3) and turns (n, 3) in the frames of one contact, from the animated tracks (n, 3) of heel and ball."""
     frames = np.arange(p.contact.start, p.contact.stop)
     carried = ground.carried(p.piece, p.frame, frames)
@@ -102,7 +106,8 @@ def quintic(x: np.ndarray) -> np.ndarray:
 
 
 def fill(values: np.ndarray, known: np.ndarray, lead: float, fps: float) -> None:
-    """Fill, in place, the unknown frames of values (F, C) by quintics that leave and arrive with the speed of the known.
+    """Fill, in place, the unknown frames of values (F, C) by quintics that leave and arrive with the speed of the
+    known.
 
     Before the first known frame and after the last, the value loses its speed within `lead` frames and stays.
     """
@@ -122,14 +127,16 @@ def fill(values: np.ndarray, known: np.ndarray, lead: float, fps: float) -> None
 def outward_speed(values: np.ndarray, known: np.ndarray, edge: int, outward: int, fps: float) -> np.ndarray:
     """Change per frame (C,) with which the known values leave at `edge`, over their last thirtieth of a second."""
     n = 0
-    while n < max(1, round(fps / 30)) and 0 <= edge - outward * (n + 1) < len(values) and known[edge - outward * (n + 1)]:
+    while (
+        n < max(1, round(fps / 30)) and 0 <= edge - outward * (n + 1) < len(values) and known[edge - outward * (n + 1)]
+    ):
         n += 1
     return (values[edge] - values[edge - outward * n]) / n if n else np.zeros(values.shape[1])
 
 
 def hermite(p0: np.ndarray, p1: np.ndarray, v0: np.ndarray, v1: np.ndarray, t: np.ndarray, length: float) -> np.ndarray:
-    """The quintic (n, C) from p0 to p1 (C,) in `length` frames with speeds v0, v1 per frame and no acceleration at either
-    end, at times t (n,)."""
+    """The quintic (n, C) from p0 to p1 (C,) in `length` frames with speeds v0, v1 per frame and no acceleration at
+    either end, at times t (n,)."""
     x = (t / length)[:, None]
     ramp = quintic(x)
     rise = x - 6 * x**3 + 8 * x**4 - 3 * x**5

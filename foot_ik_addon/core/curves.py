@@ -1,10 +1,11 @@
 """Smooth curves between bounds: the heights of the pelvis, the lift of a swinging foot.
 
-Filtering and then clipping to the bounds kinks a curve; clipping and then filtering breaks the bounds. So the curve is the
-answer to one small quadratic programme: least squared second differences and least distance from what is preferred,
-between the bounds. It is solved by ADMM (Boyd et al. 2011); the normal equations are the same in each round and diagonal
-under the cosine transform, so a round costs two FFTs.
+Filtering and then clipping to the bounds kinks a curve; clipping and then filtering breaks the bounds. So the curve
+is the answer to one small quadratic programme: least squared second differences and least distance from what is
+preferred, between the bounds. It is solved by ADMM (Boyd et al. 2011); the normal equations are the same in each
+round and diagonal under the cosine transform, so a round costs two FFTs.
 """
+
 from __future__ import annotations
 
 import numpy as np
@@ -15,11 +16,13 @@ PENALTY, RELAXATION = 30.0, 1.7
 """ADMM's penalty, with which tubes of walks over stairs converge in about a hundred rounds, and its over-relaxation."""
 
 
-def curve_between(preferred: np.ndarray, lowest: np.ndarray, highest: np.ndarray, settle: float, margin: int) -> np.ndarray:
+def curve_between(
+    preferred: np.ndarray, lowest: np.ndarray, highest: np.ndarray, settle: float, margin: int
+) -> np.ndarray:
     """(F,): the smooth curve near `preferred` (F,) between `lowest` and `highest` (F,; infinite where free).
 
-    `settle` is the time constant, in frames, with which the curve follows what is preferred. `margin` frames are added at
-    both ends, so that the ends of the curve are free. Where the bounds cross, the highest counts.
+    `settle` is the time constant, in frames, with which the curve follows what is preferred. `margin` frames are
+    added at both ends, so that the ends of the curve are free. Where the bounds cross, the highest counts.
     """
     lowest = np.minimum(lowest, highest)
     if len(preferred) == 1:
@@ -36,7 +39,7 @@ def curve_between(preferred: np.ndarray, lowest: np.ndarray, highest: np.ndarray
         u += relaxed - z
         if max(np.abs(y - z).max(), 10 * np.abs(z - before).max()) < CLOSE:
             break
-    return y[margin:len(y) - margin]
+    return y[margin : len(y) - margin]
 
 
 def extrapolated(track: np.ndarray, pad: int) -> np.ndarray:

@@ -1,4 +1,5 @@
 """Contacts that the user has edited, laid over the contacts that were found."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -23,17 +24,17 @@ def edited(found: list[Contact], edits: list[Edit], count: int) -> list[Contact]
     heel, ball = np.zeros((2, count), bool)
     taken = np.zeros(count, bool)
     for c in found:
-        heel[c.start:c.stop], ball[c.start:c.stop] = c.heel, c.ball
+        heel[c.start : c.stop], ball[c.start : c.stop] = c.heel, c.ball
     edits = [replace(e, start=max(e.start, 0), stop=max(min(e.stop, count), 0)) for e in edits]
     for e in edits:
-        taken[e.start:e.stop] = True
+        taken[e.start : e.stop] = True
     out = []
     for c in found:
-        for a, b in runs(~taken[c.start:c.stop]):
+        for a, b in runs(~taken[c.start : c.stop]):
             out.append(Contact(c.start + a, c.start + b, c.heel[a:b], c.ball[a:b], c.locked))
     for e in edits:
         if e.mode != "NONE" and e.stop > e.start:
-            h, b = heel[e.start:e.stop], ball[e.start:e.stop]
+            h, b = heel[e.start : e.stop], ball[e.start : e.stop]
             unknown = ~h & ~b
             out.append(Contact(e.start, e.stop, h | unknown, b | unknown, locked=e.mode != "SLIDE"))
     return sorted(out, key=lambda c: c.start)

@@ -1,4 +1,5 @@
 """Lay the contacts of a foot on the ground."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -44,19 +45,27 @@ class Footprint:
     tilt: np.ndarray
     """(3, 3): rotation from the flat floor to the ground."""
     hollow: tuple[float, float] = (0.0, 0.0)
-    """How far the ground lies below the plane of the sole at the heel and at the ball: a foot that stands on one of them
-    alone is let down by that."""
+    """How far the ground lies below the plane of the sole at the heel and at the ball: a foot that stands on one of
+    them alone is let down by that."""
 
 
-def lay_footprints(clip: Clip, soles: list[Sole], contacts: list[list[Contact]], ground: Ground,
-                   limits: Limits) -> list[list[Footprint]]:
+def lay_footprints(
+    clip: Clip, soles: list[Sole], contacts: list[list[Contact]], ground: Ground, limits: Limits
+) -> list[list[Footprint]]:
     """Footprints of every leg, in order. A contact without ground has none."""
-    prints = [[on_floor(clip, leg, sole, c) for c in with_ends(clip, found)]
-              for leg, sole, found in zip(clip.legs, soles, contacts, strict=True)]
+    prints = [
+        [on_floor(clip, leg, sole, c) for c in with_ends(clip, found)]
+        for leg, sole, found in zip(clip.legs, soles, contacts, strict=True)
+    ]
     bases = expected_heights(prints, ground, limits)
-    return [[placed for p, base in zip(foot, heights, strict=True)
-             if np.isfinite(base) and (placed := on_ground(p, base, sole, ground, limits)) is not None]
-            for foot, heights, sole in zip(prints, bases, soles, strict=True)]
+    return [
+        [
+            placed
+            for p, base in zip(foot, heights, strict=True)
+            if np.isfinite(base) and (placed := on_ground(p, base, sole, ground, limits)) is not None
+        ]
+        for foot, heights, sole in zip(prints, bases, soles, strict=True)
+    ]
 
 
 def with_ends(clip: Clip, contacts: list[Contact]) -> list[Contact]:
@@ -134,8 +143,9 @@ def expected_heights(prints: list[list[Footprint]], ground: Ground, limits: Limi
     return out
 
 
-def carried_heights(point: np.ndarray, heights: np.ndarray, pieces: np.ndarray, start: int, stop: int, ground: Ground
-                    ) -> np.ndarray:
+def carried_heights(
+    point: np.ndarray, heights: np.ndarray, pieces: np.ndarray, start: int, stop: int, ground: Ground
+) -> np.ndarray:
     """(K,): where ground that was at `heights` (K,) over a point (2,) at one frame has been carried to by another."""
     out = heights.copy()
     for k in np.flatnonzero(np.isfinite(heights)):
@@ -158,7 +168,7 @@ def on_ground(p: Footprint, base: float, sole: Sole, ground: Ground, limits: Lim
     heights, pieces = ground.below(points, np.full(len(points), p.frame))
     heights, pieces = heights.reshape(len(shifts), -1), pieces.reshape(len(shifts), -1)
     found = np.isfinite(heights) & (heights > base - limits.step)
-    if not found[:, :len(sole.plan)].any():
+    if not found[:, : len(sole.plan)].any():
         return None
     count = len(sole.plan)
     rest = stance.rest(heights[:, :count], np.full(len(shifts), base), limits)
@@ -170,9 +180,15 @@ def on_ground(p: Footprint, base: float, sole: Sole, ground: Ground, limits: Lim
     under = np.where(found[best], heights[best], -np.inf)[:count]
     gap = np.where(found[best], planes[best] - heights[best], 0.0)[:count]
     back, front = sole.plan[:, 0] <= sole.plan[HEEL, 0], sole.plan[:, 0] >= sole.plan[BALL, 0]
-    return replace(p, piece=int(pieces[best, int(np.argmax(under))]), ball=balls[best], heel=p.heel + balls[best] - p.ball,
-                   place=np.append(balls[best], rest.height[best]), tilt=align(np.array([0.0, 0.0, 1.0]), normal),
-                   hollow=(hollow_of(gap[back]), hollow_of(gap[front])))
+    return replace(
+        p,
+        piece=int(pieces[best, int(np.argmax(under))]),
+        ball=balls[best],
+        heel=p.heel + balls[best] - p.ball,
+        place=np.append(balls[best], rest.height[best]),
+        tilt=align(np.array([0.0, 0.0, 1.0]), normal),
+        hollow=(hollow_of(gap[back]), hollow_of(gap[front])),
+    )
 
 
 def hollow_of(gaps: np.ndarray) -> float:

@@ -1,4 +1,5 @@
 """What the planner asks of the ground, in clip space; `blender/ground.py` answers from meshes."""
+
 from __future__ import annotations
 
 from typing import Protocol

@@ -1,4 +1,5 @@
 """How high the pelvis must be: one smooth curve inside the tube of heights from which the legs reach."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -12,8 +13,8 @@ MARGIN = 1.0
 FARTHEST = 0.9999
 """The farthest a leg is ever extended, as a share of its length."""
 NEARLY_STRAIGHT = 0.975
-"""The pelvis keeps legs below this extension, unless the clip itself extends them more: nearer to straight, a knee turns
-by 20 degrees for each percent of the leg's length, and pops."""
+"""The pelvis keeps legs below this extension, unless the clip itself extends them more: nearer to straight, a knee
+turns by 20 degrees for each percent of the leg's length, and pops."""
 
 
 FOLDED = 0.5

@@ -1,4 +1,5 @@
 """The plan: from a clip and a ground to one correction per foot and frame, and one pelvis curve."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -77,8 +78,10 @@ def make_plan(clip: Clip, ground: Ground, options: Options) -> Plan:
     forward = facing(clip)
     soles = [find_sole(clip, leg, forward) for leg in clip.legs]
     drift = treadmill(clip, soles)
-    contacts = [find_contacts(clip.fps, travelling(leg, -drift, clip.fps), sole)
-                for leg, sole in zip(clip.legs, soles, strict=True)]
+    contacts = [
+        find_contacts(clip.fps, travelling(leg, -drift, clip.fps), sole)
+        for leg, sole in zip(clip.legs, soles, strict=True)
+    ]
     in_place = bool(np.any(drift))
     if in_place:
         contacts = [[replace(c, locked=False) for c in foot] for foot in contacts]
@@ -86,8 +89,13 @@ def make_plan(clip: Clip, ground: Ground, options: Options) -> Plan:
         contacts[i] = edited(contacts[i], list(edits), len(clip))
     prints = lay_footprints(clip, soles, contacts, ground, options.limits)
     plan = follow(clip, soles, prints, ground, options)
-    return replace(plan, contacts=tuple(map(tuple, contacts)), prints=tuple(map(tuple, prints)), soles=tuple(soles),
-                   in_place=in_place)
+    return replace(
+        plan,
+        contacts=tuple(map(tuple, contacts)),
+        prints=tuple(map(tuple, prints)),
+        soles=tuple(soles),
+        in_place=in_place,
+    )
 
 
 def follow(clip: Clip, soles: list[Sole], prints: list[list[Footprint]], ground: Ground, options: Options) -> Plan:
@@ -102,15 +110,23 @@ def follow(clip: Clip, soles: list[Sole], prints: list[list[Footprint]], ground:
             after = moved(tracks, tracks[:, BALL], move, turn)
             move += clear_swings(clip, tracks, after, standing(foot, len(clip)), ground)
             both.append((move, turn))
-        feet.append(FootPlan(sole.points[BALL], bool(sole.on_toe[BALL]), *(np.stack(x) for x in zip(*both, strict=True))))
+        feet.append(
+            FootPlan(sole.points[BALL], bool(sole.on_toe[BALL]), *(np.stack(x) for x in zip(*both, strict=True)))
+        )
     for lock in (SLIDING, LOCKED):
         tube = pelvis_tube(clip, soles, prints, [(f.move[lock], f.turn[lock]) for f in feet], reach, options)
         pelvis.append(pelvis_curve(*tube, clip.fps))
     return Plan(tuple(feet), np.stack(pelvis), reach)
 
 
-def pelvis_tube(clip: Clip, soles: list[Sole], prints: list[list[Footprint]], moves: list[tuple[np.ndarray, np.ndarray]],
-                reach: np.ndarray, options: Options) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def pelvis_tube(
+    clip: Clip,
+    soles: list[Sole],
+    prints: list[list[Footprint]],
+    moves: list[tuple[np.ndarray, np.ndarray]],
+    reach: np.ndarray,
+    options: Options,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(F,) preferred heights of the pelvis, the lowest at which no standing leg is folded, and the highest from which
     every leg reaches its foot; both as far as the clip itself goes."""
     weight, lift = np.zeros((2, len(clip.legs), len(clip)))
@@ -139,7 +155,7 @@ def standing(prints: list[Footprint], count: int) -> np.ndarray:
     """(F,) bool: the frames in which a foot has a footprint."""
     out = np.zeros(count, bool)
     for p in prints:
-        out[p.contact.start:p.contact.stop] = True
+        out[p.contact.start : p.contact.stop] = True
     return out
 
 
@@ -150,7 +166,9 @@ def facing(clip: Clip) -> np.ndarray:
     else:
         across = clip.legs[0].joints[:, 0] - clip.legs[1].joints[:, 0]
     ahead = normalized(np.column_stack([across[:, 1], -across[:, 0], 0 * across[:, 0]]), (0.0, -1.0, 0.0))
-    toes = np.mean([((leg.joints[:, 1] - (leg.joints[:, 0] + leg.joints[:, 2]) / 2) * ahead).sum(1) for leg in clip.legs])
+    toes = np.mean(
+        [((leg.joints[:, 1] - (leg.joints[:, 0] + leg.joints[:, 2]) / 2) * ahead).sum(1) for leg in clip.legs]
+    )
     return ahead if toes >= 0 else -ahead
 
 

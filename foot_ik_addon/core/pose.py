@@ -3,6 +3,7 @@
 One batch of frames at a time, a live frame being a batch of one. Legs are solved in armature space, where bones keep
 their lengths whatever the scale of the object.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
@@ -72,11 +73,13 @@ def weighted(plan_rows: np.ndarray, weight: np.ndarray) -> np.ndarray:
     return (1 - w) * plan_rows[0] + w * plan_rows[1]
 
 
-def correct(clip: Clip, chains: tuple[np.ndarray, ...], to_rig: np.ndarray, jobs: tuple[LegJob, ...], rows: Rows) -> Corrected:
+def correct(
+    clip: Clip, chains: tuple[np.ndarray, ...], to_rig: np.ndarray, jobs: tuple[LegJob, ...], rows: Rows
+) -> Corrected:
     """Solve all legs in all frames.
 
-    `chains` are the joints of each leg (F, bones, 3) in armature space, hip first and ankle last; `to_rig` (F, 4, 4) leads
-    from clip space there.
+    `chains` are the joints of each leg (F, bones, 3) in armature space, hip first and ankle last; `to_rig` (F, 4, 4)
+    leads from clip space there.
     """
     linear, inverse = to_rig[:, :3, :3], np.linalg.inv(to_rig[:, :3, :3])
     pelvis = rows.pelvis[:, None] * linear[:, :, 2]
@@ -85,8 +88,15 @@ def correct(clip: Clip, chains: tuple[np.ndarray, ...], to_rig: np.ndarray, jobs
     for i, (leg, joints, job) in enumerate(zip(clip.legs, chains, jobs, strict=True)):
         ball = transform(leg.bone_of(rows.on_toe[i]), rows.ball[i])
         ankle = moved(leg.joints[:, 2:], ball, rows.move[:, i], rows.turn[:, i])[:, 0]
-        tasks.append(stretched(joints + (pelvis[:, None] if job.carried else 0.0), transform(to_rig, ankle), job.stretch,
-                               rotate(linear, ball - leg.joints[:, 2]), rows.reach[i]))
+        tasks.append(
+            stretched(
+                joints + (pelvis[:, None] if job.carried else 0.0),
+                transform(to_rig, ankle),
+                job.stretch,
+                rotate(linear, ball - leg.joints[:, 2]),
+                rows.reach[i],
+            )
+        )
         feet.append(nearest_rotation(linear @ from_rotvec(rows.turn[:, i]) @ inverse))
     turns: list[np.ndarray] = [np.empty(0)] * len(jobs)
     residual = np.empty((len(linear), len(jobs)))

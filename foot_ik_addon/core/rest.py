@@ -4,6 +4,7 @@ On a stair edge or on rubble a least-squares plane cuts the ground. A rigid sole
 the samples with its middle between them: that is the lowest plane, in the mean, that stays above all samples, the
 facet of their upper convex hull over the middle. It is found among all triples of samples at once.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -73,8 +74,11 @@ class Stance:
         height = (z - planes).max(-1)
         gap = height[..., None] + planes - z
         hang = (gap > TOUCH).mean(-1)
-        price = np.minimum(gap, TOUCH * 4).mean(-1) + TOUCH * np.linalg.norm(tried, axis=-1) * 0.25 \
+        price = (
+            np.minimum(gap, TOUCH * 4).mean(-1)
+            + TOUCH * np.linalg.norm(tried, axis=-1) * 0.25
             + TOUCH * np.maximum(hang - 0.5, 0) * 8
+        )
         best = np.argmin(price, 0)
         take = lambda a: np.take_along_axis(a, best.reshape(1, -1, *[1] * (a.ndim - 2)), 0)[0]
         return Rest(take(height), take(tried), take(hang), take(price))
@@ -83,10 +87,10 @@ class Stance:
         """Slopes (N, 2) of the lowest supporting plane of samples (N, S)."""
         out = np.empty((len(z), 2))
         for i in range(0, len(z), 64):  # a bound on memory
-            part = z[i:i + 64]
+            part = z[i : i + 64]
             planes = np.einsum("tij,ntj->nti", self.solve, part[:, self.triples])
             over = np.einsum("nti,si->nts", planes, self.basis) - part[:, None]
             mean = np.where((over >= -1e-7).all(-1), over.mean(-1), np.inf)
             best = np.argmin(mean, 1)
-            out[i:i + 64] = planes[np.arange(len(part)), best, 1:]
+            out[i : i + 64] = planes[np.arange(len(part)), best, 1:]
         return out

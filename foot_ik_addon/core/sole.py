@@ -3,6 +3,7 @@
 Rest poses lie (arms-out BVH rests, mid-stride FBX rests), so the sole is taken where the animation shows it: in
 the frames in which the foot is flattest, lowest and slowest, the floor under it is its sole.
 """
+
 from __future__ import annotations
 
 import numpy as np

@@ -1,9 +1,11 @@
 """Carry a swinging foot over the ground that it would cut: up smoothly, and early or late enough in its travel.
 
-A foot that moves forward and up at once cuts the stair in front of it, however smoothly it is lifted: it must rise first
-and travel then. Down a stair it must travel first. So for each swing that cuts the ground, travel is delayed or hastened by
-several times, the lift that is still needed is laid over it as one smooth curve, and the gentlest path is taken.
+A foot that moves forward and up at once cuts the stair in front of it, however smoothly it is lifted: it must rise
+first and travel then. Down a stair it must travel first. So for each swing that cuts the ground, travel is delayed or
+hastened by several times, the lift that is still needed is laid over it as one smooth curve, and the gentlest path is
+taken.
 """
+
 from __future__ import annotations
 
 import numpy as np
@@ -93,4 +95,6 @@ def cubic(values: np.ndarray, at: np.ndarray) -> np.ndarray:
     i = np.clip(np.floor(at).astype(int), 0, len(values) - 2)
     t = at - i
     p = [values[np.clip(i + k, 0, len(values) - 1)] for k in (-1, 0, 1, 2)]
-    return p[1] + 0.5 * t * (p[2] - p[0] + t * (2 * p[0] - 5 * p[1] + 4 * p[2] - p[3] + t * (3 * (p[1] - p[2]) + p[3] - p[0])))
+    return p[1] + 0.5 * t * (
+        p[2] - p[0] + t * (2 * p[0] - 5 * p[1] + 4 * p[2] - p[3] + t * (3 * (p[1] - p[2]) + p[3] - p[0]))
+    )
