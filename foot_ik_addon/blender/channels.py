@@ -25,11 +25,20 @@ def write_rotation(bone: bpy.types.PoseBone, values: Sequence[float]) -> None:
     setattr(bone, path, values[:len(getattr(bone, path))])
 
 
+def to_matrix(mode: str, values: Sequence[float]) -> Matrix:
+    """The rotation matrix of channel values of a rotation mode."""
+    if mode == "QUATERNION":
+        return Quaternion(values).normalized().to_matrix()
+    if mode == "AXIS_ANGLE":
+        return Matrix.Rotation(values[0], 3, Vector(values[1:4]))
+    return Euler(values[:3], mode).to_matrix()
+
+
 def in_mode(rotation: Matrix, mode: str, near: Sequence[float]) -> tuple[float, ...]:
     """A rotation matrix as channel values of a rotation mode, the equivalent nearest to the values `near`: no flips."""
     if mode == "QUATERNION":
         q = rotation.to_quaternion()
-        return tuple(-q) if q.dot(Quaternion(near)) < 0 else tuple(q)
+        return tuple(-c for c in q) if q.dot(Quaternion(near)) < 0 else tuple(q)
     if mode == "AXIS_ANGLE":
         return nearest_axis_angle(rotation.to_quaternion(), near)
     return tuple(rotation.to_euler(mode, Euler(near[:3], mode)))

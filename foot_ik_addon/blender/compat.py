@@ -5,18 +5,31 @@ import bpy
 
 HAS_SLOTS = bpy.app.version >= (4, 4, 0)
 
+Bag = bpy.types.Action  # or, where there are slots, an ActionChannelbag
+"""What holds the `fcurves` and `groups` that animate one owner."""
 
-def animated_bag(data: bpy.types.AnimData) -> bpy.types.Action | bpy.types.ActionChannelbag | None:
-    """What holds the `fcurves` and `groups` with which the active action animates the owner of `data`; None if nothing."""
-    action = data.action
-    if action is None or not HAS_SLOTS:
+
+def animated_bag(data: bpy.types.AnimData) -> Bag | None:
+    """The bag with which the active action animates the owner of `data`; None if nothing."""
+    return bag_of(data.action, data.action_slot if HAS_SLOTS else None)
+
+
+def strip_bag(strip: bpy.types.NlaStrip) -> Bag | None:
+    """The same of an NLA strip."""
+    return bag_of(strip.action, strip.action_slot if HAS_SLOTS else None)
+
+
+def bag_of(action: bpy.types.Action | None, slot: object) -> Bag | None:
+    """The bag of an action for one of its slots; None if nothing."""
+    if action is None:
+        return None
+    if not HAS_SLOTS:
         return action
-    slot = data.action_slot
     bags = (strip.channelbag(slot) for layer in action.layers for strip in layer.strips) if slot else ()
     return next((bag for bag in bags if bag is not None), None)
 
 
-def ensured_bag(data: bpy.types.AnimData, owner: bpy.types.ID) -> bpy.types.Action | bpy.types.ActionChannelbag:
+def ensured_bag(data: bpy.types.AnimData, owner: bpy.types.ID) -> Bag:
     """The same, with slot, layer, strip and channelbag made where they are missing."""
     action = data.action
     if not HAS_SLOTS:
@@ -28,8 +41,7 @@ def ensured_bag(data: bpy.types.AnimData, owner: bpy.types.ID) -> bpy.types.Acti
     return strip.channelbag(data.action_slot, ensure=True)
 
 
-def ensured_fcurve(bag: bpy.types.Action | bpy.types.ActionChannelbag, path: str, index: int, group: str
-                   ) -> bpy.types.FCurve:
+def ensured_fcurve(bag: Bag, path: str, index: int, group: str) -> bpy.types.FCurve:
     """The F-curve of one channel, made in a group of its action where it is missing."""
     curve = bag.fcurves.find(path, index=index)
     if curve is None:

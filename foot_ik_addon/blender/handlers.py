@@ -10,7 +10,7 @@ from . import live
 @persistent
 def before_frame(scene: bpy.types.Scene, *_: object) -> None:
     """Hand the animated pose to Blender's evaluation."""
-    for ob in live.live_rigs(scene):
+    for ob in live.shown_rigs(scene.objects):
         live.restore(ob)
 
 
@@ -35,7 +35,7 @@ def after_edit(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
 @persistent
 def before_save(*_: object) -> None:
     """Keep the corrected pose out of the file."""
-    for ob in live.shown_rigs():
+    for ob in live.shown_rigs(bpy.data.objects):
         live.restore(ob)
 
 
@@ -63,5 +63,5 @@ def unregister() -> None:
         handlers = getattr(bpy.app.handlers, name)
         if function in handlers:
             handlers.remove(function)
-    for ob in live.shown_rigs():
+    for ob in live.shown_rigs(bpy.data.objects):
         live.restore(ob)

@@ -2,18 +2,21 @@
 
 Before every evaluation the animated values of the written channels are put back, after it they are read, kept and
 replaced (F42): so nothing feeds on itself, whatever animates a channel or does not. What was kept lives in the object's
-own settings, so that undo, copies and saved files stay consistent. Nothing is kept between calls in Python.
+own settings, so that undo, copies and saved files stay consistent. What is written is kept beside it: a channel that
+holds something else by then was changed by the user, and stays so.
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
+import traceback
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import bpy
 from mathutils import Matrix
 
 from .apply import Channels, corrected_channels, read_weights, saved_plan
-from .channels import in_mode, read_rotation, write_rotation
+from .channels import in_mode, read_rotation, to_matrix, write_rotation
+from .flush import flush, give_back, is_flushed
 from .rig import Refusal, read_rig
 from .sampling import layer_of, read_frame
 
@@ -33,9 +36,9 @@ def live_rigs(scene: bpy.types.Scene) -> list[bpy.types.Object]:
             and ob.session_uid not in _suspended]
 
 
-def shown_rigs() -> list[bpy.types.Object]:
-    """The armatures of the file that show a corrected pose now."""
-    return [ob for ob in bpy.data.objects if ob.type == "ARMATURE" and ob.foot_ik.shown]
+def shown_rigs(objects: Iterable[bpy.types.Object]) -> list[bpy.types.Object]:
+    """Those of some objects that show a corrected pose now."""
+    return [ob for ob in objects if ob.type == "ARMATURE" and ob.foot_ik.shown]
 
 
 @contextmanager
@@ -58,28 +61,45 @@ def restore(ob: bpy.types.Object) -> None:
         bone = ob.pose.bones.get(kept.name)
         if bone is None:
             continue
-        bone.location, bone.scale = kept.location, kept.scale
-        if bone.rotation_mode == kept.mode:
+        if tuple(bone.location) == tuple(kept.shown_location):
+            bone.location = kept.location
+        if tuple(bone.scale) == tuple(kept.shown_scale):
+            bone.scale = kept.scale
+        if bone.rotation_mode != kept.mode:  # Blender has turned what was shown into another mode
+            write_rotation(bone, in_mode(to_matrix(kept.mode, kept.rotation), bone.rotation_mode, read_rotation(bone)))
+        elif four(read_rotation(bone)) == tuple(kept.shown_rotation):
             write_rotation(bone, kept.rotation)
     settings.shown = False
+    give_back(ob)
 
 
 def apply(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, frame: float, fps: float) -> None:
     """Write the corrected pose of the frame that the depsgraph has evaluated; the channels hold animated values."""
     evaluated = ob.evaluated_get(depsgraph)
-    if not evaluated.is_evaluated or ob.mode == "EDIT":
+    if not evaluated.is_evaluated or ob.mode == "EDIT" or ob.data.pose_position == "REST":
         return
     try:
-        rig = read_rig(ob)
+        rig, weights = read_rig(ob), read_weights(evaluated)
+        if not (weights.position.any() or weights.rotation.any()):
+            return
         sample = read_frame(ob, rig, depsgraph, frame)
-        channels = corrected_channels(ob, rig, sample, fps, saved_plan(ob, rig), read_weights(evaluated), depsgraph)
+        channels = corrected_channels(ob, rig, sample, fps, saved_plan(ob, rig), weights, depsgraph)
         problems.pop(ob.session_uid, None)
     except Refusal as refusal:
         problems[ob.session_uid] = str(refusal)
         return
+    except Exception as error:  # a fault of ours must neither spoil the pose nor stop the other rigs
+        text = f"Foot IK failed on {ob.name}, please report it: {type(error).__name__}: {error}"
+        if problems.get(ob.session_uid) != text:
+            problems[ob.session_uid] = text
+            traceback.print_exc()
+        return
     if channels is not None:
+        if not is_flushed(depsgraph):
+            flush(ob, evaluated)
         keep(ob, rig.bones)
         write(ob, channels)
+        note_shown(ob)
 
 
 def keep(ob: bpy.types.Object, names: list[str]) -> None:
@@ -91,11 +111,22 @@ def keep(ob: bpy.types.Object, names: list[str]) -> None:
             base.add().name = name
     for kept in base:
         bone = ob.pose.bones[kept.name]
-        values = read_rotation(bone)
-        kept.mode = bone.rotation_mode
-        kept.rotation = (*values, 0.0)[:4]
+        kept.mode, kept.rotation = bone.rotation_mode, four(read_rotation(bone))
         kept.location, kept.scale = bone.location, bone.scale
     ob.foot_ik.shown = True
+
+
+def note_shown(ob: bpy.types.Object) -> None:
+    """Note what was written into the bones that `keep` has noted."""
+    for kept in ob.foot_ik.base:
+        bone = ob.pose.bones[kept.name]
+        kept.shown_rotation = four(read_rotation(bone))
+        kept.shown_location, kept.shown_scale = bone.location, bone.scale
+
+
+def four(rotation: tuple[float, ...]) -> tuple[float, ...]:
+    """Rotation channels as four values."""
+    return (*rotation, 0.0)[:4]
 
 
 def write(ob: bpy.types.Object, channels: Channels) -> None:
@@ -125,7 +156,8 @@ def refresh(ob: bpy.types.Object, animate: bool = False) -> None:
     ob.update_tag(refresh={"OBJECT", "DATA", "TIME"} if animate else set())
     if not ob.foot_ik.enabled:
         return
-    for scene in ob.users_scene:
+    here = bpy.context.scene
+    for scene in sorted(ob.users_scene, key=lambda scene: scene != here):
         try:
             layer = layer_of(scene, ob)
         except Refusal:

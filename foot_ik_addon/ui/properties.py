@@ -39,12 +39,16 @@ def mark_edited(contact: bpy.types.PropertyGroup, _context: bpy.types.Context) -
 
 
 class FootIKBase(bpy.types.PropertyGroup):
-    """The animated value of one bone's channels, put back before every evaluation and on every way out."""
+    """The animated values of one bone's channels, put back before every evaluation and on every way out, and what is
+    shown instead."""
 
     mode: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     rotation: FloatVectorProperty(size=4, options={"HIDDEN"}, override=OVERRIDABLE)
     location: FloatVectorProperty(size=3, options={"HIDDEN"}, override=OVERRIDABLE)
     scale: FloatVectorProperty(size=3, options={"HIDDEN"}, override=OVERRIDABLE)
+    shown_rotation: FloatVectorProperty(size=4, options={"HIDDEN"}, override=OVERRIDABLE)
+    shown_location: FloatVectorProperty(size=3, options={"HIDDEN"}, override=OVERRIDABLE)
+    shown_scale: FloatVectorProperty(size=3, options={"HIDDEN"}, override=OVERRIDABLE)
 
 
 class FootIKLeg(bpy.types.PropertyGroup):
