@@ -14,6 +14,7 @@ import numpy as np
 
 from ..core.clip import Sole
 from ..core.plan import FootPlan, Plan
+from .rig import Refusal
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,16 @@ def pack_plan(plan: Plan, start: int, legs: list[str], notes: list[str]) -> str:
 
 @lru_cache(maxsize=64)
 def unpack_plan(text: str) -> SavedPlan:
-    arrays, extra = unpacked(text)
-    feet = tuple(FootPlan(arrays[f"ball{i}"], extra["on_toe"][i], arrays[f"move{i}"], arrays[f"turn{i}"]) for i in range(len(extra["legs"])))
+    """The plan of `pack_plan`; raises `Refusal` where it cannot be read."""
+    try:
+        return plan_from(*unpacked(text))
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+        raise Refusal("The saved plan cannot be read: press Plan to make it anew") from None
+
+
+def plan_from(arrays: dict[str, np.ndarray], extra: dict) -> SavedPlan:
+    feet = tuple(FootPlan(arrays[f"ball{i}"], on_toe, arrays[f"move{i}"], arrays[f"turn{i}"])
+                 for i, on_toe in enumerate(extra["on_toe"]))
     plan = Plan(feet, arrays["pelvis"], arrays["reach"], in_place=extra["in_place"])
     return SavedPlan(extra["start"], tuple(extra["legs"]), plan, tuple(extra["notes"]))
 
