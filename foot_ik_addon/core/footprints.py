@@ -24,6 +24,8 @@ CLEAR = 0.015 * LEG
 """Room that a footprint leaves around the sole, so that a foot that rolls does not graze a riser."""
 RISER_PRICE = 4 * TOUCH
 """What it costs to stand nearer to a riser, as a mean gap under the sole: more than to hang over an edge."""
+START_PRICE = 0.5
+"""The first footprint is looked for near the floor of the clip: a distance from it counts as so much climbing."""
 HELD = 0.25
 """Seconds: a swing cut by an end of the clip that lasts longer than this gets a footprint of its own there."""
 
@@ -121,7 +123,7 @@ def expected_heights(prints: list[list[Footprint]], ground: Ground, limits: Limi
     if not len(known):
         return out
     z, pieces, at, frames = layers[known], pieces[known], points[known], frames[known]
-    cost = np.where(np.isfinite(z[0]), 1e-3 * np.abs(z[0]), np.inf)
+    cost = np.where(np.isfinite(z[0]), START_PRICE * np.abs(z[0]), np.inf)
     back, climbs = [], []
     for n in range(1, len(z)):
         meanwhile = carried_heights(at[n - 1], z[n - 1], pieces[n - 1], frames[n - 1], frames[n], ground)

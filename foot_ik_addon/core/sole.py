@@ -21,7 +21,7 @@ BALL_AHEAD = 0.15 * LEG
 SETTLE = 0.17
 """Seconds by which a metre a second of speed weighs against a metre of height in the search for planted frames."""
 STILLER = 0.7
-"""The ball belongs to the toe bone if it slips less than this share of what it would slip on the foot bone."""
+"""The ball belongs to the toe bone if it rises and falls by less than this share of what it would on the foot bone."""
 
 
 def find_sole(clip: Clip, leg: Leg, forward: np.ndarray) -> Sole:
@@ -50,12 +50,13 @@ def find_sole(clip: Clip, leg: Leg, forward: np.ndarray) -> Sole:
 def stands_on_toe(clip: Clip, leg: Leg, on_foot: np.ndarray, on_toe: np.ndarray) -> bool:
     """Whether the ball stands stiller as a point of the toe bone than as a point of the foot bone (3,).
 
-    Where the toes stay flat while the heel rises, the sole bends at the ball, and only the toes stand.
+    Where the toes stay flat while the heel rises, the sole bends at the ball, and only the toes stand. Heights tell,
+    since a foot that skates moves along the floor but not up.
     """
     tracks = [transform(leg.bone_of(on), point) for on, point in ((False, on_foot), (True, on_toe))]
     stands = np.logical_or(*(point_contact(t, clip.fps) for t in tracks))
-    slips = [np.linalg.norm(velocity(t, clip.fps)[stands], axis=1).sum() for t in tracks]
-    return bool(slips[1] < STILLER * slips[0])
+    restless = [np.abs(velocity(t, clip.fps)[stands, 2]).sum() for t in tracks]
+    return bool(restless[1] < STILLER * restless[0])
 
 
 def planted_frames(clip: Clip, ankle: np.ndarray, ball: np.ndarray) -> np.ndarray:
