@@ -244,5 +244,6 @@ def _pole_side(pole: np.ndarray, axis: np.ndarray, bend: np.ndarray | None) -> n
 def _weighted(r: np.ndarray, weight: np.ndarray, whole: np.ndarray) -> np.ndarray:
     """Rotations (F, 3, 3) with their angle scaled by the weight, clamped to 0..1; none where not `whole`."""
     share = np.where(whole, np.clip(weight, 0.0, 1.0), 0.0)[..., None]
-    r = np.where(share[..., None] < 1.0, from_rotvec(to_rotvec(r) * share), r)
+    if (share < 1.0).any():
+        r = np.where(share[..., None] < 1.0, from_rotvec(to_rotvec(r) * share), r)
     return np.where(share[..., None] > 0.0, r, np.eye(3))
