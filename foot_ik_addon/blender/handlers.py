@@ -56,9 +56,13 @@ HANDLERS = (("frame_change_pre", before_frame), ("frame_change_post", after_fram
 def register() -> None:
     for name, function in HANDLERS:
         getattr(bpy.app.handlers, name).append(function)
+    # What was live when the add-on was disabled; while it is being enabled Blender hides the data from it.
+    bpy.app.timers.register(show_again, first_interval=0.0)
 
 
 def unregister() -> None:
+    if bpy.app.timers.is_registered(show_again):
+        bpy.app.timers.unregister(show_again)
     for name, function in reversed(HANDLERS):
         handlers = getattr(bpy.app.handlers, name)
         if function in handlers:
