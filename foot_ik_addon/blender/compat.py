@@ -25,8 +25,9 @@ def bag_of(action: bpy.types.Action | None, slot: object) -> Bag | None:
         return None
     if not HAS_SLOTS:
         return action
-    bags = (strip.channelbag(slot) for layer in action.layers for strip in layer.strips) if slot else ()
-    return next((bag for bag in bags if bag is not None), None)
+    strips = [strip for layer in action.layers for strip in layer.strips] if slot else []
+    bags = [strip.channelbag(slot) for strip in strips]
+    return next(filter(None, bags), None)
 
 
 def ensured_bag(data: bpy.types.AnimData, owner: bpy.types.ID) -> Bag:

@@ -5,6 +5,8 @@ A scene is built once per process and kept as a file, so that later tests open i
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
+from dataclasses import replace
 from math import radians, tan
 from pathlib import Path
 
@@ -17,7 +19,8 @@ FPS = 30
 LAST = 46
 GAIT = walk.Gait(steps=3)
 """A second and a half of full walk: each foot stands at least once from heel strike to toe-off."""
-GROUNDS = ("flat", "slope", "stairs", "deck", "drift")
+SKATE = 0.15
+"""Metres a second by which the feet of "skate" slip while they stand."""
 LEG_BONES = ("thigh", "shin", "foot")
 WRITTEN = ("hips", *(f"{part}.{side}" for side in "LR" for part in LEG_BONES))
 
@@ -25,15 +28,21 @@ _folder = tempfile.TemporaryDirectory(prefix="foot_ik_scenes_")
 _files: dict[tuple, Path] = {}
 
 
-def walker(ground: str = "slope", ready: bool = True) -> bpy.types.Object:
-    """The mannequin on a ground, active, at frame 1; with `ready` its legs are detected and its clip is planned."""
-    key = ground, ready
+def walker(ground: str = "slope", ready: bool = True, prepare: Callable[[bpy.types.Object], None] | None = None
+           ) -> bpy.types.Object:
+    """The mannequin on a ground, active, at frame 1; with `ready` its legs are detected and its clip is planned.
+
+    `prepare` changes it before that.
+    """
+    key = ground, ready, prepare
     if key not in _files:
         build(ground)
+        if prepare:
+            prepare(rig())
         if ready:
             assert bpy.ops.foot_ik.detect_legs() == {"FINISHED"}
             assert bpy.ops.foot_ik.plan() == {"FINISHED"}
-        _files[key] = Path(_folder.name) / f"{ground}_{ready}.blend"
+        _files[key] = Path(_folder.name) / f"{ground}_{len(_files)}.blend"
         save(_files[key])
     load(_files[key])
     return rig()
@@ -44,7 +53,7 @@ def build(ground: str) -> None:
     scene = bpy.context.scene
     scene.render.fps, scene.frame_start, scene.frame_end = FPS, 1, LAST
     ob = mannequin.Maker().add(scene.collection)
-    walk.key(ob, GAIT)
+    walk.key(ob, replace(GAIT, skate=SKATE if ground == "skate" else 0.0))
     bpy.context.view_layer.objects.active = ob
     grounds = bpy.data.collections.new("Ground")
     scene.collection.children.link(grounds)
@@ -57,11 +66,11 @@ def ground_of(kind: str) -> bpy.types.Object:
     if kind == "stairs":
         steps = [(-3.0 + 0.6 * i, 0.12 * (4 - i)) for i in range(5)]
         return strip("Stairs", [p for y, z in steps for p in ((y, z), (y + 0.6, z))] + [(1.5, 0.0)])
-    rise = tan(radians({"slope": 12.0, "drift": 8.0}.get(kind, 0.0)))
+    rise = tan(radians({"slope": 12.0, "skate": 8.0}.get(kind, 0.0)))
     ob = strip("Ground", [(-4.0, 3.8 * rise), (-0.2, 0.0), (1.5, 0.0)])
-    if kind in ("deck", "drift"):  # carries the character up, along and round
+    if kind == "deck":  # rises and tilts
         for frame, z, turn in ((1, 0.0, 0.0), (LAST, 0.15, 0.1)):
-            ob.location.z, ob.rotation_euler.x = z, turn if kind == "deck" else 0.0
+            ob.location.z, ob.rotation_euler.x = z, turn
             ob.keyframe_insert("location", index=2, frame=frame)
             ob.keyframe_insert("rotation_euler", index=0, frame=frame)
     return ob
@@ -181,7 +190,8 @@ def action_state(action: bpy.types.Action) -> dict:
 def strip_state(s: bpy.types.NlaStrip) -> tuple:
     slot = getattr(s, "action_slot", None)
     return (s.name, s.action and s.action.name, slot and slot.identifier, s.frame_start, s.frame_end,
-            s.action_frame_start, s.action_frame_end, s.blend_type, s.extrapolation, s.influence, s.mute, s.scale, s.repeat)
+            s.action_frame_start, s.action_frame_end, s.blend_type, s.extrapolation, s.influence, s.mute, s.scale,
+            s.repeat)
 
 
 def animation_state(ob: bpy.types.Object) -> dict | None:

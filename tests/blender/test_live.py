@@ -92,10 +92,7 @@ ANIMATED = (keyed, unkeyed, without_any_animation, muted, keyed_in_another_mode,
 
 @pytest.mark.parametrize("animate", ANIMATED, ids=lambda f: f.__name__)
 def test_pose_does_not_depend_on_the_order_of_visits(animate):
-    ob = scenes.walker("slope", ready=False)
-    animate(ob)
-    assert bpy.ops.foot_ik.detect_legs() == {"FINISHED"}
-    assert bpy.ops.foot_ik.plan() == {"FINISHED"}
+    ob = scenes.walker("slope", prepare=animate)
     raw = scenes.shown_over(ob, FRAMES)
     scenes.visit(20)
     before = scenes.channels(ob)
@@ -120,11 +117,7 @@ def test_pose_does_not_depend_on_the_order_of_visits_on_ground_that(ground):
 
 
 def test_a_hundred_visits_do_not_move_a_frame():
-    ob = scenes.walker("slope", ready=False)
-    unkeyed(ob)
-    bpy.ops.foot_ik.detect_legs()
-    bpy.ops.foot_ik.plan()
-    go_live(ob)
+    ob = go_live(scenes.walker("slope", prepare=unkeyed))
     first = scenes.shown(ob, 20)
     for _ in range(100):
         scenes.visit(20)
@@ -202,11 +195,7 @@ def test_rigs_that_share_armature_and_action_are_each_corrected():
 
 
 def test_pose_that_the_user_gives_an_unkeyed_bone_is_kept():
-    ob = scenes.walker("slope", ready=False)
-    unkeyed(ob)
-    bpy.ops.foot_ik.detect_legs()
-    bpy.ops.foot_ik.plan()
-    go_live(ob)
+    ob = go_live(scenes.walker("slope", prepare=unkeyed))
     scenes.visit(20)
     bone, turned = ob.pose.bones["thigh.L"], (0.8, 0.6, 0.0, 0.0)
     bone.rotation_quaternion = turned
