@@ -10,18 +10,26 @@ from mathutils import Matrix
 
 from . import live
 from .apply import Channels, Weights, corrected_channels, in_range, read_weights, saved_plan
-from .channels import in_mode, read_rotation, rotation_path
+from .channels import in_mode, rotation_path
 from .compat import assign_action, ensured_bag, ensured_fcurve, slot_identifier
-from .planning import Steps, refuse_driven, writable_or_refuse
+from .planning import Steps
+from .refusals import constraint_check, refuse_unmovable, writable_or_refuse
 from .rig import Refusal, Rig, read_rig
 from .sampling import Sample, joined, layer_of, read_frame
 
-KEY_ARRAYS = ("co", "handle_left", "handle_right", "interpolation", "handle_left_type", "handle_right_type", "easing", "type")
+PAIRS = ("co", "handle_left", "handle_right")
+NUMBERS = ("amplitude", "back", "period")
+CHOICES = ("interpolation", "handle_left_type", "handle_right_type", "easing", "type")
+HANDLE_TYPES = CHOICES[1:3]
 LINEAR, BEZIER = 1, 2
 """Values of `Keyframe.interpolation` in arrays."""
+SUFFIX = " Foot IK"
+"""What the names of baked actions end with."""
+FREE, AUTO, AUTO_CLAMPED = 0, 1, 4
+"""Values of `Keyframe.handle_left_type` in arrays."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Keys:
     """Values to key: one F-curve."""
 
@@ -30,6 +38,9 @@ class Keys:
     index: int
     values: np.ndarray
     """(F,)"""
+    before: float
+    after: float
+    """The animated values one frame before the first and after the last of these."""
 
 
 def bake(scene: bpy.types.Scene, ob: bpy.types.Object, start: int, end: int, step: int, target: str) -> Steps:
@@ -38,18 +49,18 @@ def bake(scene: bpy.types.Scene, ob: bpy.types.Object, start: int, end: int, ste
     if end < start or step < 1:
         raise Refusal(f"There are no frames from {start} to {end} in steps of {step}: set the range to bake")
     rig = read_rig(ob)
-    refuse_library_action(ob)
+    refuse_animation(ob, target)
     frames = sorted({*range(start, end + 1, step), end})
     with live.suspended(ob):
-        refuse_driven(scene, ob, rig)
+        refuse_unmovable(ob, rig)
         channels, sample = yield from corrected_clip(scene, ob, rig, frames)
-        keys = keys_of(ob, channels)
+        keys = keys_of(ob, channels, sample, *animated_values(scene, ob, rig, (start, start - 1, end + 1)))
         data = ob.animation_data or ob.animation_data_create()
         if target == "NLA":
-            push_down(ob, data, scene, f"{ob.name} Foot IK")
+            push_down(data, scene, ob.name + SUFFIX)
         else:
             copy_action(ob, data)
-        write_keys(ob, data, keys, frames, LINEAR if step == 1 else BEZIER)
+        write_keys(ob, data, keys, frames, LINEAR if step == 1 else BEZIER, (scene.frame_start, scene.frame_end))
         if target == "NLA":
             push_up(data)
     ob.foot_ik.enabled = False
@@ -64,9 +75,11 @@ def corrected_clip(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig, frame
     kept = scene.frame_current, scene.frame_subframe
     layer, fps, saved = layer_of(scene, ob), live.scene_fps(scene), saved_plan(ob, rig)
     samples, weights, single = [], [], {}
+    check = constraint_check(ob, rig)
     try:
         for i, frame in enumerate(frames):
             scene.frame_set(frame)
+            check(layer.depsgraph, frame)
             samples.append(read_frame(ob, rig, layer.depsgraph, frame))
             weights.append(read_weights(ob.evaluated_get(layer.depsgraph)))
             if saved is None or not in_range(saved, frame):
@@ -79,7 +92,8 @@ def corrected_clip(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig, frame
     planned = [i for i in range(len(frames)) if i not in single]
     parts = [single[i] for i in sorted(single)]
     if planned:
-        stacked = Weights(*(np.concatenate([getattr(weights[i], n) for i in planned]) for n in ("position", "rotation", "lock")))
+        stacked = Weights(*(np.concatenate([getattr(weights[i], n) for i in planned])
+                            for n in ("position", "rotation", "lock")))
         parts.append(corrected_channels(ob, rig, joined([samples[i] for i in planned]), fps, saved, stacked))
     order = np.argsort(sorted(single) + planned, kind="stable")
     return join_channels(parts, order), joined(samples)
@@ -92,85 +106,171 @@ def join_channels(parts: list[Channels], order: np.ndarray) -> Channels:
         whole = lambda part, b: getattr(part, name).get(b, np.ones(len(part.residual)))
         return {b: np.concatenate([whole(part, b) for part in parts])[order] for b in sorted(bones)}
 
-    return Channels(each("location"), each("rotation"), each("scale"), np.concatenate([p.residual for p in parts])[order])
+    residual = np.concatenate([p.residual for p in parts])[order]
+    return Channels(each("location"), each("rotation"), each("scale"), residual)
 
 
-def keys_of(ob: bpy.types.Object, channels: Channels) -> list[Keys]:
-    """The channels as F-curves in each bone's own rotation mode; from frame to frame the rotation never flips."""
-    out = []
-    for name, rotations in channels.rotation.items():
-        bone = ob.pose.bones[name]
-        near, rows = read_rotation(bone), []
-        for rotation in rotations:
-            near = in_mode(Matrix(rotation), bone.rotation_mode, near)
-            rows.append(near)
-        out += [Keys(name, rotation_path(bone.rotation_mode), i, column) for i, column in enumerate(np.array(rows).T)]
-    for name, location in channels.location.items():
-        out += [Keys(name, "location", i, column) for i, column in enumerate(location.T)]
-    for name, factor in channels.scale.items():
-        out += [Keys(name, "scale", i, factor * own) for i, own in enumerate(ob.pose.bones[name].scale)]
+def animated_values(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig, frames: tuple[int, ...]
+                    ) -> list[dict[tuple[str, str], tuple[float, ...]]]:
+    """{(bone, channels): values} in each of some frames, as animated."""
+    kept, layer, out = (scene.frame_current, scene.frame_subframe), layer_of(scene, ob), []
+    try:
+        for frame in frames:
+            scene.frame_set(frame)
+            bones = [ob.evaluated_get(layer.depsgraph).pose.bones[name] for name in rig.bones]
+            out.append({(bone.name, path): tuple(getattr(bone, path)) for bone in bones
+                        for path in (rotation_path(bone.rotation_mode), "location", "scale")})
+    finally:
+        scene.frame_set(kept[0], subframe=kept[1])
     return out
 
 
-def write_keys(ob: bpy.types.Object, data: bpy.types.AnimData, keys: list[Keys], frames: list[int], interpolation: int) -> None:
-    """Replace the keys between the first and the last frame by new ones; keys outside stay as they are."""
+def keys_of(ob: bpy.types.Object, channels: Channels, sample: Sample, first: dict, before: dict, after: dict
+            ) -> list[Keys]:
+    """The channels as F-curves in each bone's own rotation mode; from frame to frame the rotation never flips.
+
+    `first`, `before` and `after` are the animated values in the first frame and around the range.
+    """
+    values = {}
+    for name, rotations in channels.rotation.items():
+        mode = ob.pose.bones[name].rotation_mode
+        near, rows = first[name, rotation_path(mode)], []
+        for rotation in rotations:
+            near = in_mode(Matrix(rotation), mode, near)
+            rows.append(near)
+        values[name, rotation_path(mode)] = np.array(rows)
+    values |= {(name, "location"): location for name, location in channels.location.items()}
+    for name, factor in channels.scale.items():
+        values[name, "scale"] = factor[:, None] * np.linalg.norm(sample.basis[name][:, :3, :3], axis=1)
+    return [Keys(name, path, i, column, before[name, path][i], after[name, path][i])
+            for (name, path), rows in values.items() for i, column in enumerate(rows.T)]
+
+
+def write_keys(ob: bpy.types.Object, data: bpy.types.AnimData, keys: list[Keys], frames: list[int], interpolation: int,
+               played: tuple[int, int]) -> None:
+    """Replace the keys between the first and the last frame by new ones.
+
+    Outside of them the curves play on as they did: keys stay, and where there are some on a side, the frame next to
+    the range on that side is keyed as animated. `played` is the scene's range, over which modifiers are keyed.
+    """
     bag = ensured_bag(data, ob)
-    for row in keys:
-        path = f'pose.bones["{bpy.utils.escape_identifier(row.bone)}"].{row.path}'
-        curve = ensured_fcurve(bag, path, row.index, row.bone)
-        curve.mute = False
-        for modifier in [m for m in curve.modifiers if m.type != "CYCLES"]:
-            curve.modifiers.remove(modifier)
-        points = curve.keyframe_points
-        old = {name: read_points(points, name) for name in KEY_ARRAYS}
-        outside = (old["co"][:, 0] < frames[0] - 0.001) | (old["co"][:, 0] > frames[-1] + 0.001)
-        fresh = new_points(np.array(frames, float), row.values, interpolation)
-        merged = {name: np.concatenate([old[name][outside], fresh[name]]) for name in KEY_ARRAYS}
-        order = np.argsort(merged["co"][:, 0], kind="stable")
-        points.clear()
-        points.add(len(order))
-        for name in KEY_ARRAYS:
-            points.foreach_set(name, merged[name][order].ravel())
-        curve.update()
+    paths = {row: f'pose.bones["{bpy.utils.escape_identifier(row.bone)}"].{row.path}' for row in keys}
+    curves = {row: bag.fcurves.find(path, index=row.index) for row, path in paths.items()}
+    times = [p.co.x for c in curves.values() if c for p in (*c.keyframe_points[:1], *c.keyframe_points[-1:])]
+    sides = [frame for frame, there in ((frames[0] - 1, min(times, default=np.inf) < frames[0] - 0.5),
+                                        (frames[-1] + 1, max(times, default=-np.inf) > frames[-1] + 0.5)) if there]
+    for row, path in paths.items():
+        curve = curves[row] or ensured_fcurve(bag, path, row.index, row.bone)
+        audible(curve)
+        key_modifiers(curve, played)
+        for frame in sides:
+            key_as_animated(curve, frame, row.before if frame < frames[0] else row.after)
+        merge_keys(curve, np.array(frames, float), row.values, interpolation)
 
 
-def read_points(points: bpy.types.FCurveKeyframePoints, name: str) -> np.ndarray:
-    """One attribute of all keys: (K, 2) for places, (K,) for choices."""
-    pair = name in ("co", "handle_left", "handle_right")
-    out = np.empty(len(points) * (2 if pair else 1), np.float32 if pair else np.int32)
-    points.foreach_get(name, out)
-    return out.reshape(-1, 2) if pair else out
+def audible(curve: bpy.types.FCurve) -> None:
+    """See to it that Blender evaluates a curve."""
+    curve.mute = False
+    if curve.group is not None and curve.group.mute:
+        curve.group = None
+
+
+def key_modifiers(curve: bpy.types.FCurve, played: tuple[int, int]) -> None:
+    """Replace the modifiers of a curve by a key in each frame of its keys and of the scene."""
+    if not len(curve.modifiers):
+        return
+    times = [p.co.x for p in curve.keyframe_points]
+    frames = np.arange(np.floor(min([*times, played[0]])), np.ceil(max([*times, played[1]])) + 1)
+    values = np.array([curve.evaluate(frame) for frame in frames])
+    while len(curve.modifiers):
+        curve.modifiers.remove(curve.modifiers[0])
+    write_points(curve, new_points(frames, values, LINEAR))
+
+
+def key_as_animated(curve: bpy.types.FCurve, frame: int, value: float) -> None:
+    """Key one frame without changing the curve around it; a curve without keys gets the value."""
+    points = curve.keyframe_points
+    if any(abs(p.co.x - frame) < 0.01 for p in points):
+        return
+    points.insert(frame, curve.evaluate(frame) if len(points) else value)
+
+
+def merge_keys(curve: bpy.types.FCurve, frames: np.ndarray, values: np.ndarray, interpolation: int) -> None:
+    """Put keys into a curve in the place of those between the first and the last of them."""
+    old, fresh = read_points(curve), new_points(frames, values, interpolation)
+    before, after = old["co"][:, 0] < frames[0] - 0.001, old["co"][:, 0] > frames[-1] + 0.001
+    for side in (np.flatnonzero(before)[-2:], np.flatnonzero(after)[:2]):  # handles that would follow the new keys
+        for name in HANDLE_TYPES:
+            kinds = old[name][side]
+            old[name][side] = np.where((kinds == AUTO) | (kinds == AUTO_CLAMPED), FREE, kinds)
+    write_points(curve, {name: np.concatenate([old[name][before], fresh[name], old[name][after]]) for name in old})
+
+
+def read_points(curve: bpy.types.FCurve) -> dict[str, np.ndarray]:
+    """All keys of a curve as arrays: (K, 2) for places, (K,) for numbers and choices."""
+    points, out = curve.keyframe_points, {}
+    for name in (*PAIRS, *NUMBERS, *CHOICES):
+        out[name] = np.empty(len(points) * (2 if name in PAIRS else 1), np.int32 if name in CHOICES else np.float32)
+        points.foreach_get(name, out[name])
+    return {name: row.reshape(-1, 2) if name in PAIRS else row for name, row in out.items()}
+
+
+def write_points(curve: bpy.types.FCurve, rows: dict[str, np.ndarray]) -> None:
+    """Give a curve these keys alone."""
+    points = curve.keyframe_points
+    points.clear()
+    points.add(len(rows["co"]))
+    for name, row in rows.items():
+        points.foreach_set(name, row.ravel())
+    curve.update()
 
 
 def new_points(frames: np.ndarray, values: np.ndarray, interpolation: int) -> dict[str, np.ndarray]:
     """Keys with automatic clamped handles, as arrays."""
     co = np.stack([frames, values], 1).astype(np.float32)
-    auto_clamped = np.full(len(co), 4, np.int32)
-    zero = np.zeros(len(co), np.int32)
-    return {"co": co, "handle_left": co - (1 / 3, 0), "handle_right": co + (1 / 3, 0), "interpolation": zero + interpolation,
-            "handle_left_type": auto_clamped, "handle_right_type": auto_clamped, "easing": zero, "type": zero}
+    zero, third = np.zeros(len(co), np.int32), np.array((1 / 3, 0), np.float32)
+    out = {"co": co, "handle_left": co - third, "handle_right": co + third}
+    out |= {"amplitude": np.full(len(co), 0.8, np.float32), "back": np.full(len(co), 1.70158, np.float32),
+            "period": np.full(len(co), 4.1, np.float32)}
+    return out | {"interpolation": zero + interpolation, "handle_left_type": zero + AUTO_CLAMPED,
+                  "handle_right_type": zero + AUTO_CLAMPED, "easing": zero, "type": zero}
 
 
-def refuse_library_action(ob: bpy.types.Object) -> None:
+def refuse_animation(ob: bpy.types.Object, target: str) -> None:
+    """Refuse animation on which the baked keys would not play as they should."""
     data = ob.animation_data
-    if data and data.use_tweak_mode:
+    if data is None:
+        return
+    if data.use_tweak_mode:
         raise Refusal("An NLA strip is being tweaked: leave tweak mode (Tab in the NLA editor) first")
+    solo = next((track.name for track in data.nla_tracks if track.is_solo), None) if data.use_nla else None
+    if solo is not None:
+        raise Refusal(f"The NLA track {solo} plays solo, so that baked keys would not be seen: turn Solo off first")
+    if target == "NLA" and not data.use_nla:
+        raise Refusal(f"The NLA of {ob.name} is turned off: turn it on, or bake to a new action")
+    blended = data.action_blend_type != "REPLACE" or data.action_influence < 1
+    if target != "NLA" and data.action is not None and data.use_nla and len(data.nla_tracks) and blended:
+        raise Refusal(f"The action of {ob.name} is blended over the NLA, where corrected keys cannot replace it: bake "
+                      "to an NLA track")
 
 
 def copy_action(ob: bpy.types.Object, data: bpy.types.AnimData) -> None:
     """Make a copy of the action active, or an empty one where there is none; the original is kept."""
     old, slot = data.action, slot_identifier(data)
     if old is None:
-        assign_action(data, bpy.data.actions.new(f"{ob.name} Foot IK"), None)
+        assign_action(data, bpy.data.actions.new(ob.name + SUFFIX), None)
+        data.action_blend_type, data.action_influence = "REPLACE", 1.0
+        if len(data.nla_tracks):  # which go on outside the range that is baked
+            data.action_extrapolation = "NOTHING"
         return
     new = old.copy()
-    new.name = f"{old.name} Foot IK"
+    new.name = old.name.removesuffix(SUFFIX) + SUFFIX
     if old.library is None:
         old.use_fake_user = True
     assign_action(data, new, slot)
 
 
-def push_down(ob: bpy.types.Object, data: bpy.types.AnimData, scene: bpy.types.Scene, name: str) -> None:
+def push_down(data: bpy.types.AnimData, scene: bpy.types.Scene, name: str) -> None:
     """Move the active action into a strip of its own that plays as before, and make an empty action active."""
     old, slot = data.action, slot_identifier(data)
     if old is not None:

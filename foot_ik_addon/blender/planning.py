@@ -16,8 +16,9 @@ from . import detect, live
 from .apply import options_of
 from .fingerprint import fingerprint
 from .ground import MeshGround
-from .rig import Refusal, Rig, read_rig, used_legs
-from .sampling import Sample, leg_length, read_frame, step_through, to_clip
+from .refusals import constraint_check, refuse_unmovable, writable_or_refuse
+from .rig import Refusal, read_rig, used_legs
+from .sampling import Sample, leg_length, step_through, to_clip
 from .snapshot import put_back, values_of
 from .store import pack_plan, pack_sole
 
@@ -87,7 +88,8 @@ def propose_floor(scene: bpy.types.Scene, ob: bpy.types.Object) -> Generator[flo
 
 def own_height(ob: bpy.types.Object) -> float:
     """Height of an object's origin in the space of its parent."""
-    return float((ob.matrix_parent_inverse @ ob.matrix_basis).translation.z) if ob.parent else float(ob.matrix_world.translation.z)
+    matrix = ob.matrix_parent_inverse @ ob.matrix_basis if ob.parent else ob.matrix_world
+    return float(matrix.translation.z)
 
 
 def with_floor(sample: Sample, height: float) -> Sample:
@@ -118,15 +120,15 @@ def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
     if settings.ground_source == "COLLECTION" and settings.ground_collection is None:
         raise Refusal("Pick the collection that holds the ground, or set Ground to Scene or Floor")
     with live.suspended(ob):
-        refuse_driven(scene, ob, rig)
+        refuse_unmovable(ob, rig)
         ground = MeshGround(ob)
         frames = frame_range(scene)
-        sample = yield from step_through(scene, ob, rig, frames, [ground.visit])
+        sample = yield from step_through(scene, ob, rig, frames, [constraint_check(ob, rig), ground.visit])
         fps = live.scene_fps(scene)
         clip, _ = to_clip(sample, rig, fps)
         ground.settle(sample.carrier, leg_length(sample, rig))
         if settings.ground_source != "FLOOR" and not ground.pieces:
-            raise Refusal("There is no ground to stand on: show the ground, pick its collection, or set Ground to Floor")
+            raise Refusal("There is no ground to stand on: show it, pick its collection, or set Ground to Floor")
         options = options_of(ob, edits_of(ob, frames[0]))
         plan = make_plan(clip, ground, options)
     notes = notes_on(plan)
@@ -148,44 +150,6 @@ def toggle(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
         writable_or_refuse(ob)
     ob.foot_ik.enabled = not ob.foot_ik.enabled
     return notes
-
-
-def writable_or_refuse(ob: bpy.types.Object | None) -> None:
-    if ob is None or ob.type != "ARMATURE":
-        raise Refusal("Select an armature: Foot IK corrects the legs of a rig")
-    if ob.library is not None:
-        raise Refusal(f"{ob.name} is linked from another file: make a library override of it first")
-    if ob.mode == "EDIT":
-        raise Refusal(f"{ob.name} is in Edit Mode: leave it first")
-    if ob.data.pose_position == "REST":
-        raise Refusal(f"{ob.data.name} shows its rest position: set the armature to Pose Position first")
-
-
-def refuse_driven(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig) -> None:
-    """Refuse bones that something else than their own channels moves, found by measuring, and pelvis bones that are
-    connected to their parent."""
-    if ob.data.bones[rig.pelvis].use_connect and ob.data.bones[rig.pelvis].parent:
-        raise Refusal(f"The pelvis bone {rig.pelvis} is connected to its parent and cannot be moved: disconnect it in "
-                      "Edit Mode, or pick its parent as the pelvis")
-    evaluated = ob.evaluated_get(bpy.context.evaluated_depsgraph_get())
-    unit = leg_length(read_frame(ob, rig, bpy.context.evaluated_depsgraph_get(), scene.frame_current), rig)
-    scale = max(abs(v) for v in ob.matrix_world.to_scale())
-    written = [rig.pelvis, *(n for leg in rig.legs for n in leg.chain)]
-    for name in dict.fromkeys(written):
-        bone = evaluated.pose.bones[name]
-        rest = bone.bone
-        parent = {"parent_matrix": bone.parent.matrix, "parent_matrix_local": rest.parent.matrix_local} if bone.parent else {}
-        free = rest.convert_local_to_pose(bone.matrix_basis, rest.matrix_local, **parent)
-        off = max((free.translation - bone.matrix.translation).length * scale / unit,
-                  free.to_quaternion().rotation_difference(bone.matrix.to_quaternion()).angle)
-        if off > 0.01:
-            raise Refusal(f"The bone {name} is moved by a constraint, so its own channels do not count: bake the rig to FK "
-                          "first (Object > Animation > Bake Action with Visual Keying), or mute the constraint")
-    drivers = ob.animation_data.drivers if ob.animation_data else ()
-    for driver in drivers:
-        for name in written:
-            if driver.data_path.startswith(f'pose.bones["{bpy.utils.escape_identifier(name)}"].'):
-                raise Refusal(f"The bone {name} is moved by a driver: remove the driver, or bake it first")
 
 
 def edits_of(ob: bpy.types.Object, first: int) -> tuple[tuple[Edit, ...], ...]:
@@ -220,8 +184,8 @@ def notes_on(plan: Plan) -> list[str]:
     """What the user should know about a plan."""
     out = []
     if plan.in_place:
-        out.append("The character walks on the spot: its feet follow the ground but are not locked; move the object along "
-                   "to lock them")
+        out.append("The character walks on the spot: its feet follow the ground but are not locked; move the object "
+                   "along to lock them")
     elif not any(plan.contacts):
         out.append("No foot ever stands still and low: check the floor height")
     wanted = sum(contact.locked for foot in plan.contacts for contact in foot)

@@ -82,15 +82,20 @@ def floor_frame(space: Matrix, axis: int, height: float) -> Matrix:
     return out
 
 
+def placed(bone: bpy.types.PoseBone, basis: Matrix) -> Matrix:
+    """Where channels `basis` would put an evaluated pose bone, in armature space, if no constraint moved it (F7)."""
+    rest, parent = bone.bone, {}
+    if bone.parent:
+        parent = {"parent_matrix": bone.parent.matrix, "parent_matrix_local": rest.parent.matrix_local}
+    return rest.convert_local_to_pose(basis, rest.matrix_local, **parent)
+
+
 def location_axes(bone: bpy.types.PoseBone) -> np.ndarray:
     """(3, 3): how the head of a pose bone moves in armature space with its location channels; zero if connected."""
-    rest = bone.bone
-    if rest.use_connect and rest.parent:
+    if bone.bone.use_connect and bone.parent:
         return np.zeros((3, 3))
-    parent = {"parent_matrix": bone.parent.matrix, "parent_matrix_local": rest.parent.matrix_local} if bone.parent else {}
-    head = lambda v: rest.convert_local_to_pose(Matrix.Translation(v), rest.matrix_local, **parent).translation
-    origin = head((0, 0, 0))
-    return np.array([head(v) - origin for v in ((1, 0, 0), (0, 1, 0), (0, 0, 1))]).T
+    heads = [placed(bone, Matrix.Translation(v)).translation for v in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))]
+    return np.array([head - heads[0] for head in heads[1:]]).T
 
 
 def to_clip(sample: Sample, rig: Rig, fps: float) -> tuple[Clip, np.ndarray]:

@@ -1,0 +1,70 @@
+"""What cannot be corrected: found by measuring where it can be measured, and said in one sentence."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import pi
+
+import bpy
+
+from .rig import Refusal, Rig
+from .sampling import placed
+
+CHAINS = {"IK", "SPLINE_IK"}
+"""Constraints that move other bones than the one that has them."""
+OFF = 0.01
+"""A bone that is farther than this from where its channels put it (radians, or lengths of itself) is moved by something
+else."""
+
+
+def writable_or_refuse(ob: bpy.types.Object | None) -> None:
+    """Refuse what is no armature whose pose can be written now."""
+    if ob is None or ob.type != "ARMATURE":
+        raise Refusal("Select an armature: Foot IK corrects the legs of a rig")
+    if ob.library is not None:
+        raise Refusal(f"{ob.name} is linked from another file: make a library override of it first")
+    if ob.mode == "EDIT":
+        raise Refusal(f"{ob.name} is in Edit Mode: leave it first")
+    if ob.data.pose_position == "REST":
+        raise Refusal(f"{ob.data.name} shows its rest position: set the armature to Pose Position first")
+
+
+def written_bones(rig: Rig) -> list[str]:
+    """The bones whose channels are written, each once."""
+    return list(dict.fromkeys([rig.pelvis, *(n for leg in rig.legs for n in leg.chain)]))
+
+
+def refuse_unmovable(ob: bpy.types.Object, rig: Rig) -> None:
+    """Refuse a pelvis that its parent holds fast (F8), and bones whose channels a driver writes (F4)."""
+    pelvis = ob.data.bones[rig.pelvis]
+    if pelvis.use_connect and pelvis.parent:
+        raise Refusal(f"The pelvis bone {rig.pelvis} is connected to its parent and cannot be moved: disconnect it in "
+                      "Edit Mode, or pick its parent as the pelvis")
+    for driver in ob.animation_data.drivers if ob.animation_data else ():
+        for name in written_bones(rig):
+            if driver.data_path.startswith(f'pose.bones["{bpy.utils.escape_identifier(name)}"].'):
+                raise Refusal(f"The bone {name} is moved by a driver: remove the driver, or bake it first")
+
+
+def constraint_check(ob: bpy.types.Object, rig: Rig) -> Callable[[bpy.types.Depsgraph, float], None]:
+    """A function of the depsgraph and the frame that refuses bones which constraints move in that frame (F11, F34)."""
+    written = written_bones(rig)
+    constrained = {b.name for b in ob.pose.bones if len(b.constraints)}
+    chained = any(c.type in CHAINS for b in ob.pose.bones for c in b.constraints)
+    suspects = written if chained else [n for n in written if n in constrained]
+
+    def check(depsgraph: bpy.types.Depsgraph, frame: float) -> None:
+        bones = ob.evaluated_get(depsgraph).pose.bones
+        for name in suspects:
+            if constraint_moves(bones[name]):
+                raise Refusal(f"The bone {name} is moved by a constraint in frame {round(frame)}: bake the rig to FK "
+                              "(Object > Animation > Bake Action with Visual Keying) first, or mute the constraint")
+
+    return check
+
+
+def constraint_moves(bone: bpy.types.PoseBone) -> bool:
+    """Whether an evaluated pose bone is elsewhere than its channels and its parent put it."""
+    free = placed(bone, bone.matrix_basis)
+    away = (free.translation - bone.matrix.translation).length
+    turned = free.to_quaternion().rotation_difference(bone.matrix.to_quaternion()).angle
+    return away > OFF * bone.length or min(turned, 2 * pi - turned) > OFF
