@@ -1,5 +1,6 @@
-"""Analytic grounds for tests: what `core.ground.Ground` asks, answered exactly. Lengths in metres of a 0.9 m leg, answers
-in legs, like the clip."""
+"""Analytic grounds for tests: what `core.ground.Ground` asks, answered exactly. Lengths in metres of a 0.9 m leg,
+answers in legs, like the clip."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -8,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from foot_ik_addon.core.clip import LEG
+from foot_ik_addon.core.rotations import from_rotvec
 
 Heights = Callable[[np.ndarray, np.ndarray], np.ndarray]
 Motion = Callable[[np.ndarray], np.ndarray]
@@ -159,8 +161,6 @@ def matrices(frames: np.ndarray, place: np.ndarray | None = None, turn: np.ndarr
     """(N, 4, 4) from places (N, 3) in metres and rotation vectors (N, 3)."""
     out = np.tile(np.eye(4), (len(frames), 1, 1))
     if turn is not None:
-        from foot_ik_addon.core.rotations import from_rotvec
-
         out[:, :3, :3] = from_rotvec(turn)
     if place is not None:
         out[:, :3, 3] = place
@@ -179,9 +179,12 @@ def turntable(speed: float, fps: float) -> Pieces:
 
 def rocking(fps: float) -> Pieces:
     """A deck that pitches by 5 and rolls by 3 degrees about the origin."""
+
     def motion(f):
         t = f / fps
-        return matrices(f, turn=np.column_stack([np.radians(5) * np.sin(1.7 * t), np.radians(3) * np.sin(1.1 * t), 0 * t]))
+        return matrices(
+            f, turn=np.column_stack([np.radians(5) * np.sin(1.7 * t), np.radians(3) * np.sin(1.1 * t), 0 * t])
+        )
 
     return moving(motion)
 

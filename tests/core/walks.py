@@ -3,6 +3,7 @@
 Written in the metres of a 0.9 m leg and handed out in legs. Everything is a C2 function of time, so the same walk at
 another frame rate is the same motion, and what the feet do is known: `truth` tells when heel and ball really stand.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -29,7 +30,8 @@ UP = (0.0, 0.0, 1.0)
 
 @dataclass(frozen=True)
 class Print:
-    """A foot that stands at `spot` (3,) metres (under the ball; z is the floor there), from `land` to `leave` seconds."""
+    """A foot that stands at `spot` (3,) metres (under the ball; z is the floor there), from `land` to `leave`
+    seconds."""
 
     spot: tuple[float, float, float]
     yaw: float
@@ -86,9 +88,24 @@ def heading(angle: float) -> np.ndarray:
 
 # Walks
 
-def stride(steps: int = 6, length: float = 0.6, time: float = 0.5, swing: float = 0.8, *, fps: float = 30.0,
-           way: float = np.pi / 2, face: float | None = None, width: float = 0.1, skate: float = 0.0, strike: float = 20.0,
-           roll: float = 45.0, lift: float = 0.07, seconds: float | None = None, **more) -> Walk:
+
+def stride(
+    steps: int = 6,
+    length: float = 0.6,
+    time: float = 0.5,
+    swing: float = 0.8,
+    *,
+    fps: float = 30.0,
+    way: float = np.pi / 2,
+    face: float | None = None,
+    width: float = 0.1,
+    skate: float = 0.0,
+    strike: float = 20.0,
+    roll: float = 45.0,
+    lift: float = 0.07,
+    seconds: float | None = None,
+    **more,
+) -> Walk:
     """Steps of one length toward the angle `way`, facing `face`; the clip begins and ends in full walk.
 
     `swing` is how long a foot is in the air, in step times: over 1 it is a run. `skate` is forward slip in m/s.
@@ -100,8 +117,9 @@ def stride(steps: int = 6, length: float = 0.6, time: float = 0.5, swing: float 
         side = n % 2
         spot = n * length * heading(way) + across * (width if side == LEFT else -width)
         land = n * time
-        feet[side].append(Print(tuple(spot), face, land, land + (2 - swing) * time, strike, roll,
-                                tuple(skate * heading(way)[:2])))
+        feet[side].append(
+            Print(tuple(spot), face, land, land + (2 - swing) * time, strike, roll, tuple(skate * heading(way)[:2]))
+        )
     return Walk((tuple(feet[0]), tuple(feet[1])), steps * time if seconds is None else seconds, fps, lift, **more)
 
 
@@ -127,7 +145,9 @@ def shuffle(**more) -> Walk:
 
 def standing(seconds: float = 4.0, fps: float = 30.0, **more) -> Walk:
     """Both feet stand, all the time."""
-    return Walk(tuple((Print((x, 0.0, 0.0), np.pi / 2, -9.0, 99.0, 0.0, 0.0),) for x in (-0.1, 0.1)), seconds, fps, **more)
+    return Walk(
+        tuple((Print((x, 0.0, 0.0), np.pi / 2, -9.0, 99.0, 0.0, 0.0),) for x in (-0.1, 0.1)), seconds, fps, **more
+    )
 
 
 def turning(steps: int = 8, angle: float = 0.5, time: float = 0.6, fps: float = 30.0, **more) -> Walk:
@@ -142,15 +162,28 @@ def turning(steps: int = 8, angle: float = 0.5, time: float = 0.6, fps: float = 
 
 def jump(fps: float = 30.0, **more) -> Walk:
     """Stand, take off with both feet at 1 s, land 0.6 m ahead at 1.5 s, stand."""
-    return Walk(tuple((Print((x, 0.0, 0.0), np.pi / 2, -9.0, 1.0, 0.0, 30.0), Print((x, 0.6, 0.0), np.pi / 2, 1.5, 99.0, 0.0, 0.0))
-                      for x in (-0.1, 0.1)), 3.0, fps, **{"lift": 0.3, **more})
+    return Walk(
+        tuple(
+            (
+                Print((x, 0.0, 0.0), np.pi / 2, -9.0, 1.0, 0.0, 30.0),
+                Print((x, 0.6, 0.0), np.pi / 2, 1.5, 99.0, 0.0, 0.0),
+            )
+            for x in (-0.1, 0.1)
+        ),
+        3.0,
+        fps,
+        **{"lift": 0.3, **more},
+    )
 
 
 def kick(fps: float = 30.0, height: float = 0.45, **more) -> Walk:
     """Stand; the right foot is kicked forward, held still in the air from 1.3 to 2.3 s, and put back."""
     home, air = (0.1, 0.0, 0.0), (0.1, 0.45, height)
-    right = (Print(home, np.pi / 2, -9.0, 1.0, 0.0, 0.0), Print(air, np.pi / 2, 1.3, 2.3, 0.0, 0.0, held=True),
-             Print(home, np.pi / 2, 2.7, 99.0, 0.0, 0.0))
+    right = (
+        Print(home, np.pi / 2, -9.0, 1.0, 0.0, 0.0),
+        Print(air, np.pi / 2, 1.3, 2.3, 0.0, 0.0, held=True),
+        Print(home, np.pi / 2, 2.7, 99.0, 0.0, 0.0),
+    )
     return Walk((standing().prints[LEFT], right), 4.0, fps, **{"lift": 0.0, **more})
 
 
@@ -162,7 +195,9 @@ def start_stop(fps: float = 30.0, **more) -> Walk:
         places = [(-9.0, 0.0), *lands]
         for (land, y), after in zip(places, [*places[1:], None]):
             leave = after[0] - 0.4 if after else 99.0
-            feet[side].append(Print((x, y, 0.0), np.pi / 2, land, leave, 15.0 if land > 0 else 0.0, 35.0 if after else 0.0))
+            feet[side].append(
+                Print((x, y, 0.0), np.pi / 2, land, leave, 15.0 if land > 0 else 0.0, 35.0 if after else 0.0)
+            )
     return Walk((tuple(feet[0]), tuple(feet[1])), 5.0, fps, **more)
 
 
@@ -174,6 +209,7 @@ def on_floor(walk: Walk, height) -> Walk:
 
 def turned(walk: Walk, angle: float) -> Walk:
     """The same walk with the whole scene turned about z."""
+
     def spun(v):
         c, s = np.cos(angle), np.sin(angle)
         return (c * v[0] - s * v[1], s * v[0] + c * v[1], *v[2:])
@@ -183,6 +219,7 @@ def turned(walk: Walk, angle: float) -> Walk:
 
 
 # The motion
+
 
 def pitched(angle: np.ndarray, offset: np.ndarray) -> np.ndarray:
     """Offsets (3,) along, across, up after the toes were turned up by angles (T,)."""
@@ -287,20 +324,27 @@ def truth(walk: Walk, side: int) -> tuple[np.ndarray, np.ndarray]:
 
 # Clips from clips
 
+
 def mirrored(clip: Clip) -> Clip:
     """The clip in a mirror x -> -x; the legs keep their places in the list."""
+
     def pose(m):
         return m if m is None else np.diag([-1.0, 1, 1, 1]) @ m @ np.diag([-1.0, 1, 1, 1])
 
     flip = np.array([-1.0, 1, 1])
-    return Clip(clip.fps, clip.pelvis * flip, tuple(Leg(leg.joints * flip, pose(leg.foot), pose(leg.toe)) for leg in clip.legs))
+    return Clip(
+        clip.fps, clip.pelvis * flip, tuple(Leg(leg.joints * flip, pose(leg.foot), pose(leg.toe)) for leg in clip.legs)
+    )
 
 
 def part(clip: Clip, start: int, stop: int) -> Clip:
     """Some frames of a clip."""
     span = slice(start, stop)
-    return Clip(clip.fps, clip.pelvis[span], tuple(
-        Leg(leg.joints[span], leg.foot[span], None if leg.toe is None else leg.toe[span]) for leg in clip.legs))
+    return Clip(
+        clip.fps,
+        clip.pelvis[span],
+        tuple(Leg(leg.joints[span], leg.foot[span], None if leg.toe is None else leg.toe[span]) for leg in clip.legs),
+    )
 
 
 def moved_by(clip: Clip, track: np.ndarray) -> Clip:
@@ -314,5 +358,8 @@ def moved_by(clip: Clip, track: np.ndarray) -> Clip:
         out[:, :3, 3] += track
         return out
 
-    return Clip(clip.fps, clip.pelvis + track, tuple(
-        Leg(leg.joints + track[:, None], pose(leg.foot), pose(leg.toe)) for leg in clip.legs))
+    return Clip(
+        clip.fps,
+        clip.pelvis + track,
+        tuple(Leg(leg.joints + track[:, None], pose(leg.foot), pose(leg.toe)) for leg in clip.legs),
+    )
