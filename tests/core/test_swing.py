@@ -1,0 +1,131 @@
+"""Swings that would cut the ground are carried over it. Tested through the plan, whose corrections hold the lift."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from core import grounds, walks
+from core.figures import options
+from core.walks import LEFT, clip_of
+
+from foot_ik_addon.core.clip import BALL, LEG
+from foot_ik_addon.core.plan import Plan, make_plan, moved
+
+MM = 1e-3 * LEG
+
+
+@dataclass(frozen=True)
+class Swung:
+    plan: Plan
+    before: np.ndarray
+    after: np.ndarray
+    stands: np.ndarray
+
+    @property
+    def lift(self) -> np.ndarray:
+        """(F,): how far the ball is higher than animated."""
+        return self.after[:, BALL, 2] - self.before[:, BALL, 2]
+
+
+def swung(walk: walks.Walk, ground, lock: int = 1) -> Swung:
+    """The left foot as planned, before the legs are solved."""
+    clip = clip_of(walk)
+    plan = make_plan(clip, ground, options())
+    foot, before = plan.feet[LEFT], plan.soles[LEFT].tracks(clip.legs[LEFT])
+    stands = np.zeros(len(clip), bool)
+    for p in plan.prints[LEFT]:
+        stands[p.contact.start : p.contact.stop] = True
+    return Swung(plan, before, moved(before, before[:, BALL], foot.move[lock], foot.turn[lock]), stands)
+
+
+def hurdle(height: float, depth: float = 0.15, at: float = 0.5) -> grounds.Pieces:
+    """A box in the way of the left foot only, between its footprints at y = 0 and 1.2 m; over it the foot is 7 cm
+    high."""
+    return grounds.still(lambda x, y: np.where((x < 0) & (y > at) & (y < at + depth), height, 0.0))
+
+
+@pytest.mark.parametrize("fps", [30, 60])
+@pytest.mark.parametrize("height", [0.12, 0.25])
+@pytest.mark.parametrize("lock", [0, 1])
+def test_a_box_in_the_way_is_cleared(height, fps, lock):
+    """No point of the sole cuts it, to 1 mm, in any frame."""
+    ground = hurdle(height)
+    s = swung(walks.stride(fps=fps), ground, lock)
+    air = ~s.stands
+    assert s.lift[air].max() > 10 * MM, "there is something to clear"
+    assert ground.gap(s.after)[air].min() > -1 * MM
+
+
+def test_the_lift_begins_before_the_box_and_ends_behind_it():
+    """The first sole point comes over the box when the foot already rises, and the last one leaves it while it
+    sinks."""
+    ground = hurdle(0.25)
+    s = swung(walks.stride(fps=60), ground)
+    over = np.flatnonzero(
+        (
+            ground.stack(s.after[..., :2].reshape(-1, 2), np.zeros(s.after[..., 0].size)).reshape(s.after.shape[:2])
+            > 0.1
+        ).any(1)
+        & ~s.stands
+    )
+    inner = over[over < 80]
+    lift = s.lift
+    first, last = inner[0], inner[-1]
+    assert lift[first - 2] > 20 * MM and lift[last + 2] > 20 * MM
+    assert lift[first - 4] < lift[first] and lift[last + 4] < lift[last]
+
+
+def test_the_lift_is_smooth():
+    """It rises by 25 cm within half of a swing of 0.4 s: evenly accelerated up and down again that takes 4 h /
+    (T/2)^2 = 25 m/s^2, and a quintic's peak is 1.45 times that. Twice over for the stretch in which the box leaves no
+    choice."""
+    fps = 60
+    s = swung(walks.stride(fps=fps), hurdle(0.25))
+    bend = np.abs(np.diff(s.lift, n=2)) * fps**2 / LEG
+    assert bend.max() < 2 * 1.45 * 4 * 0.25 / 0.2**2
+
+
+def test_twice_the_frame_rate_is_no_rougher():
+    """A kink would double its acceleration at twice the frame rate."""
+    worst = [
+        np.abs(np.diff(swung(walks.stride(fps=fps), hurdle(0.2)).lift, n=2)).max() * fps**2 for fps in (30, 60, 120)
+    ]
+    assert worst[2] < 2 * worst[0]
+
+
+@pytest.mark.parametrize(
+    "walk",
+    [walks.stride(), walks.run(), walks.shuffle(), walks.kick(), walks.turning(), walks.jump()],
+    ids=["walk", "run", "shuffle", "kick", "turn", "jump"],
+)
+@pytest.mark.parametrize("lock", [0, 1])
+def test_on_the_flat_floor_no_swing_is_lifted(walk, lock):
+    """Locking moves feet by tenths of a millimetre, level; it lifts none."""
+    s = swung(walk, grounds.flat(), lock)
+    assert np.abs(s.lift).max() < (1e-9 if lock == 0 else 0.5 * MM)
+
+
+def test_what_the_clip_itself_cuts_of_its_floor_is_not_made_good():
+    """An animated foot that dips into its own floor in its swing dips into flat ground too: it is the animator's."""
+    walk = walks.stride(lift=-0.06)
+    s = swung(walk, grounds.flat())
+    assert s.before[..., 2].min() < -10 * MM
+    assert np.abs(s.lift).max() < 1 * MM
+
+
+def test_feet_that_stand_are_not_lifted():
+    ground = hurdle(0.25)
+    s, plain = swung(walks.stride(), ground), swung(walks.stride(), grounds.flat())
+    np.testing.assert_allclose(s.lift[s.stands], plain.lift[s.stands], atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "ground",
+    [grounds.stairs(), grounds.stairs(-0.16), grounds.rubble(3), grounds.kerb(0.2, 0.4)],
+    ids=["up stairs", "down stairs", "rubble", "kerb"],
+)
+def test_swings_clear_broken_ground(ground):
+    """To 3 mm, the lab's limit; a foot of stiff sole that rolls on a riser is the contacts' affair."""
+    s = swung(walks.stride(length=0.3, fps=60), ground)
+    own = np.maximum(-s.before[..., 2], 0)
+    assert (ground.gap(s.after) + own)[~s.stands].min() > -3 * MM
