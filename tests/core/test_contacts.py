@@ -1,4 +1,5 @@
 """When heel and ball stand, found from clips that skate, shuffle, jump, kick, and stand on floors that are not flat."""
+
 from dataclasses import replace
 
 import numpy as np
@@ -24,13 +25,13 @@ def found(walk: walks.Walk, side: int) -> list[Contact]:
 def masks(contacts: list[Contact], count: int) -> tuple[np.ndarray, np.ndarray]:
     heel, ball = np.zeros((2, count), bool)
     for c in contacts:
-        heel[c.start:c.stop], ball[c.start:c.stop] = c.heel, c.ball
+        heel[c.start : c.stop], ball[c.start : c.stop] = c.heel, c.ball
     return heel, ball
 
 
 def assert_agrees(walk: walks.Walk, edge: float = EDGE, side: int = LEFT) -> None:
-    """The contacts found are the true ones, each within `edge` seconds at both ends; those cut by an end of the clip may
-    be missed when they are shorter than that."""
+    """The contacts found are the true ones, each within `edge` seconds at both ends; those cut by an end of the clip
+    may be missed when they are shorter than that."""
     contacts = found(walk, side)
     true = runs(np.logical_or(*truth(walk, side)))
     cut = lambda a, b: (a == 0 or b == walk.count) and (b - a) / walk.fps < edge
@@ -41,9 +42,15 @@ def assert_agrees(walk: walks.Walk, edge: float = EDGE, side: int = LEFT) -> Non
 
 
 WALKS = {
-    "walk": walks.stride(), "fast walk": walks.stride(length=0.75, time=0.4), "run": walks.run(),
-    "backwards": walks.backwards(), "sideways": walks.sideways(), "shuffle": walks.shuffle(), "turn": walks.turning(),
-    "start and stop": walks.start_stop(), "no toes": walks.stride(toes=False, roll=0.0, strike=0.0),
+    "walk": walks.stride(),
+    "fast walk": walks.stride(length=0.75, time=0.4),
+    "run": walks.run(),
+    "backwards": walks.backwards(),
+    "sideways": walks.sideways(),
+    "shuffle": walks.shuffle(),
+    "turn": walks.turning(),
+    "start and stop": walks.start_stop(),
+    "no toes": walks.stride(toes=False, roll=0.0, strike=0.0),
 }
 
 
@@ -68,7 +75,7 @@ def test_clean_contacts_are_not_made_longer(name):
     tracks = sole.tracks(clip.legs[LEFT])
     for c in find_contacts(walk.fps, clip.legs[LEFT], sole):
         for which, mask in ((0, c.heel), (1, c.ball)):
-            at = tracks[c.start:c.stop, which][mask]
+            at = tracks[c.start : c.stop, which][mask]
             assert len(at) == 0 or np.linalg.norm(at - np.median(at, 0), axis=1).max() < 0.03 / 0.9
 
 
@@ -127,7 +134,8 @@ def test_flight_has_no_contact():
 
 @pytest.mark.parametrize("height", [0.2, 0.45])
 def test_a_kick_held_in_the_air_is_no_contact(height):
-    """Lower than the 12 cm by which captured floors may be uneven, a foot that is still for a second stands on a step."""
+    """Lower than the 12 cm by which captured floors may be uneven, a foot that is still for a second stands on a
+    step."""
     walk = walks.kick(height=height)
     contacts = found(walk, RIGHT)
     assert [c.start for c in contacts][0] == 0 and contacts[-1].stop == walk.count
@@ -159,7 +167,13 @@ def test_frame_rates_agree_in_seconds(name):
     spans = []
     for fps in (24, 30, 60, 120):
         walk = replace(WALKS[name], fps=float(fps))
-        spans.append([((c.start - 0.5) / fps, (c.stop - 0.5) / fps) for c in found(walk, LEFT) if c.start > 0 and c.stop < walk.count])
+        spans.append(
+            [
+                ((c.start - 0.5) / fps, (c.stop - 0.5) / fps)
+                for c in found(walk, LEFT)
+                if c.start > 0 and c.stop < walk.count
+            ]
+        )
     assert len({len(s) for s in spans}) == 1, [len(s) for s in spans]
     for s in spans[:-1]:  # against 120 fps; each end may be off by a frame of 24 fps and the blur of the speed
         np.testing.assert_allclose(s, spans[-1], atol=1 / 24 + 0.015)

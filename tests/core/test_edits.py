@@ -1,4 +1,5 @@
 """What the user says of contacts replaces what was found."""
+
 import numpy as np
 import pytest
 
@@ -22,16 +23,17 @@ def cover(contacts: list[Contact]) -> np.ndarray:
     """(COUNT,): 0 free, 1 sliding, 2 locked; contacts do not overlap."""
     out = np.zeros(COUNT, int)
     for c in contacts:
-        assert not out[c.start:c.stop].any(), "two contacts at once"
+        assert not out[c.start : c.stop].any(), "two contacts at once"
         assert (c.heel | c.ball).all() and len(c.heel) == c.stop - c.start
-        out[c.start:c.stop] = 2 if c.locked else 1
+        out[c.start : c.stop] = 2 if c.locked else 1
     return out
 
 
 def test_no_edits_change_nothing():
     got = edited(FOUND, [], COUNT)
-    assert [(c.start, c.stop, c.heel.tolist(), c.ball.tolist(), c.locked) for c in got] \
-        == [(c.start, c.stop, c.heel.tolist(), c.ball.tolist(), c.locked) for c in FOUND]
+    assert [(c.start, c.stop, c.heel.tolist(), c.ball.tolist(), c.locked) for c in got] == [
+        (c.start, c.stop, c.heel.tolist(), c.ball.tolist(), c.locked) for c in FOUND
+    ]
 
 
 @pytest.mark.parametrize("mode, value", [("LOCK", 2), ("SLIDE", 1), ("NONE", 0), ("AUTO", 2)])
@@ -65,7 +67,9 @@ def test_contacts_come_in_order_of_time():
 
 
 def test_edits_beyond_the_clip_are_cut():
-    got = edited(FOUND, [Edit(-20, 5, "LOCK"), Edit(95, 300, "LOCK"), Edit(150, 160, "LOCK"), Edit(-9, -3, "LOCK")], COUNT)
+    got = edited(
+        FOUND, [Edit(-20, 5, "LOCK"), Edit(95, 300, "LOCK"), Edit(150, 160, "LOCK"), Edit(-9, -3, "LOCK")], COUNT
+    )
     assert [(c.start, c.stop) for c in got] == [(0, 5), (10, 30), (50, 70), (95, 100)]
 
 

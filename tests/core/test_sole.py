@@ -1,4 +1,5 @@
 """The sole, found from what the clip shows."""
+
 import numpy as np
 import pytest
 from core import walks
@@ -14,8 +15,11 @@ def flat_frames(walk: walks.Walk, side: int = LEFT) -> np.ndarray:
     return np.logical_and(*truth(walk, side))
 
 
-@pytest.mark.parametrize("walk", [walks.stride(), walks.stride(toes=False), walks.run(), walks.start_stop(), walks.turning()],
-                         ids=["walk", "no toes", "run", "start and stop", "turn"])
+@pytest.mark.parametrize(
+    "walk",
+    [walks.stride(), walks.stride(toes=False), walks.run(), walks.start_stop(), walks.turning()],
+    ids=["walk", "no toes", "run", "start and stop", "turn"],
+)
 @pytest.mark.parametrize("side", [LEFT, RIGHT])
 def test_sole_lies_on_the_floor_while_the_foot_is_flat(walk, side):
     clip = clip_of(walk)
@@ -61,9 +65,31 @@ def test_plan_on_paper_is_the_sole_on_the_floor():
         np.testing.assert_allclose(sole.plan[BALL], 0, atol=1e-12)
 
 
-def test_ball_belongs_to_the_bone_that_stands_still():
-    """Where the toes stay flat while the heel rises the toes stand; a rigid foot that never bends is the foot's."""
-    assert sole_of(clip_of(walks.stride())).on_toe[BALL]
+EDGES = pytest.mark.xfail(
+    strict=True, reason="the frames at the edges of loose contacts, in which both points rise, outweigh the others"
+)
+
+
+@pytest.mark.parametrize(
+    "walk",
+    [
+        walks.stride(),
+        walks.stride(fps=120),
+        walks.start_stop(),
+        walks.run(fps=60),
+        pytest.param(walks.run(), marks=EDGES),
+        pytest.param(walks.stride(skate=0.2), marks=EDGES),
+        pytest.param(walks.stride(skate=0.4), marks=EDGES),
+    ],
+    ids=["walk", "walk 120", "start and stop", "run 60", "run 30", "skating 0.2", "skating 0.4"],
+)
+def test_where_the_toes_stay_flat_while_the_heel_rises_the_ball_belongs_to_the_toe(walk):
+    """However the walk is sampled, and whether it skates or not."""
+    clip = clip_of(walk)
+    assert sole_of(clip, LEFT).on_toe[BALL] and sole_of(clip, RIGHT).on_toe[BALL]
+
+
+def test_where_the_foot_is_rigid_the_ball_belongs_to_the_foot():
     assert not sole_of(clip_of(walks.sideways())).on_toe[BALL]
     assert not sole_of(clip_of(walks.stride(toes=False))).on_toe.any()
 
@@ -91,8 +117,9 @@ def test_a_clip_that_begins_with_a_pose_in_the_air_is_not_fooled():
     toe[0, :3, 3] = foot[0, :3, 3] + (0, 0, -0.15)
     posed = walks.Clip(clip.fps, clip.pelvis, (Leg(joints, foot, toe), clip.legs[RIGHT]))
     frames = flat_frames(walks.stride())
-    np.testing.assert_allclose(sole_of(posed).tracks(posed.legs[LEFT])[frames][2:], sole_of(clip).tracks(leg)[frames][2:],
-                               atol=2 * MM)
+    np.testing.assert_allclose(
+        sole_of(posed).tracks(posed.legs[LEFT])[frames][2:], sole_of(clip).tracks(leg)[frames][2:], atol=2 * MM
+    )
 
 
 def test_a_foot_that_points_straight_down_still_has_a_sole():
