@@ -33,6 +33,7 @@ def bag_of(action: bpy.types.Action | None, slot: object) -> Bag | None:
 def ensured_bag(data: bpy.types.AnimData, owner: bpy.types.ID) -> Bag:
     """The same, with slot, layer, strip and channelbag made where they are missing."""
     action = data.action
+    assert action is not None
     if not HAS_SLOTS:
         return action
     if data.action_slot is None:

@@ -65,7 +65,8 @@ def pieces_in(
         if not instance.show_self or (allowed is not None and owner.name_full not in allowed):
             continue
         if is_ground(ob, character, allowed is not None) and owner.name_full != character.name_full:
-            key = (ob.name_full, owner.name_full, *(instance.persistent_id if instance.is_instance else ()))
+            number = tuple(instance.persistent_id) if instance.is_instance else ()  # pyright: ignore[reportGeneralTypeIssues]
+            key = (ob.name_full, owner.name_full, *number)
             out[key] = (ob, instance.matrix_world.copy())
     return out
 
@@ -202,7 +203,8 @@ class MeshGround:
         """Indices of points and of pieces whose bounds lie over or under them."""
         low, high, xy = self.low[frames, :, :2], self.high[frames, :, :2], points[:, None, :2]
         with np.errstate(invalid="ignore"):
-            return np.nonzero(((low <= xy) & (xy <= high)).all(2))
+            points_at, pieces_at = np.nonzero(((low <= xy) & (xy <= high)).all(2))
+        return points_at, pieces_at
 
     def _cast(self, i: int, frame: int, point: np.ndarray) -> tuple[float, float] | None:
         """Height of the first hit straight below a point, and the z of the mesh's normal there, in clip space."""

@@ -64,13 +64,14 @@ def carrier(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Matrix:
     space = parent.matrix_world
     if ob.parent_type == "BONE" and ob.parent_bone in parent.pose.bones:
         space = space @ parent.pose.bones[ob.parent_bone].matrix
-    axis = max(range(3), key=lambda i: abs(space.col[i].xyz.normalized().z))
+    axes = space.to_3x3().transposed()
+    axis = max(range(3), key=lambda i: abs(axes[i].normalized().z))
     return floor_frame(space, axis, height)
 
 
 def floor_frame(space: Matrix, axis: int, height: float) -> Matrix:
     """The rigid frame at `height` along one axis of a space, that axis its z and pointing up."""
-    columns = [space.col[i].xyz for i in range(3)]
+    columns = space.to_3x3().transposed()
     up = columns[axis].normalized()
     sign = 1.0 if up.z >= 0 else -1.0
     x = columns[(axis + 1) % 3]
@@ -98,12 +99,13 @@ def location_axes(bone: bpy.types.PoseBone) -> np.ndarray:
     return np.array([head - heads[0] for head in heads[1:]]).T
 
 
-def to_clip(sample: Sample, rig: Rig, fps: float) -> tuple[Clip, np.ndarray]:
+def to_clip(sample: Sample, rig: Rig, fps: float, unit: float | None = None) -> tuple[Clip, np.ndarray]:
     """The sample in clip space, and (F, 4, 4) the matrices from clip space to armature space.
 
-    Raises `Refusal` for rigs that are not finite or whose legs have no length.
+    One unit of clip space is as long as a leg in this sample or, where one is given, `unit` in the world. Raises `Refusal` for rigs that are not finite or whose legs have no length.
     """
-    unit = leg_length(sample, rig)
+    own = leg_length(sample, rig)
+    unit = own if unit is None else unit
     scaled = sample.carrier.copy()
     scaled[:, :3, :3] *= unit
     with np.errstate(all="ignore"):
