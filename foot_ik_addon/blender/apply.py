@@ -108,11 +108,12 @@ def plan_of_frame(
     soles = [unpack_sole(leg.sole) for leg in used_legs(ob)]
     ground = MeshGround(ob)
     ground.visit(depsgraph, float(sample.frames[0]))
-    ground.settle(sample.carrier, leg_length(sample, rig))
+    unit = leg_length(sample, rig)
+    ground.settle(sample.carrier, unit)
     options = options_of(ob)
     prints = lay_footprints(clip, soles, [[sliding_frame(0)] for _ in soles], ground, options.limits)
     plan: Plan = follow(clip, soles, prints, ground, options)
-    return SavedPlan(int(sample.frames[0]), tuple(leg.foot for leg in rig.legs), plan, ())
+    return SavedPlan(int(sample.frames[0]), tuple(leg.foot for leg in rig.legs), plan, (), unit)
 
 
 def corrected_channels(
@@ -128,8 +129,10 @@ def corrected_channels(
 
     The live frame and the bake both come here. Without a plan `depsgraph` gives the ground of a sample of one frame.
     """
-    clip, to_rig = to_clip(sample, rig, fps)
-    if saved is None or len(sample) == 1 and not in_range(saved, sample.frames[0]):
+    if saved is not None and len(sample) == 1 and not in_range(saved, sample.frames[0]):
+        saved = None
+    clip, to_rig = to_clip(sample, rig, fps, saved and saved.unit)
+    if saved is None:
         saved = plan_of_frame(ob, rig, sample, clip, depsgraph) if depsgraph else None
         if saved is None:
             return None

@@ -25,7 +25,7 @@ LINEAR, BEZIER = 1, 2
 """Values of `Keyframe.interpolation` in arrays."""
 SUFFIX = " Foot IK"
 """What the names of baked actions end with."""
-FREE, AUTO, AUTO_CLAMPED = 0, 1, 4
+FREE, AUTO_CLAMPED = 0, 4
 """Values of `Keyframe.handle_left_type` in arrays."""
 
 
@@ -163,9 +163,7 @@ def write_keys(ob: bpy.types.Object, data: bpy.types.AnimData, keys: list[Keys],
         curve = curves[row] or ensured_fcurve(bag, path, row.index, row.bone)
         audible(curve)
         key_modifiers(curve, played)
-        for frame in sides:
-            key_as_animated(curve, frame, row.before if frame < frames[0] else row.after)
-        merge_keys(curve, np.array(frames, float), row.values, interpolation)
+        merge_keys(curve, row, np.array(frames, float), sides, interpolation)
 
 
 def audible(curve: bpy.types.FCurve) -> None:
@@ -187,23 +185,52 @@ def key_modifiers(curve: bpy.types.FCurve, played: tuple[int, int]) -> None:
     write_points(curve, new_points(frames, values, LINEAR))
 
 
-def key_as_animated(curve: bpy.types.FCurve, frame: int, value: float) -> None:
-    """Key one frame without changing the curve around it; a curve without keys gets the value."""
-    points = curve.keyframe_points
-    if any(abs(p.co.x - frame) < 0.01 for p in points):
-        return
-    points.insert(frame, curve.evaluate(frame) if len(points) else value)
-
-
-def merge_keys(curve: bpy.types.FCurve, frames: np.ndarray, values: np.ndarray, interpolation: int) -> None:
+def merge_keys(curve: bpy.types.FCurve, row: Keys, frames: np.ndarray, sides: list[int], interpolation: int) -> None:
     """Put keys into a curve in the place of those between the first and the last of them."""
-    old, fresh = read_points(curve), new_points(frames, values, interpolation)
+    old, fresh = read_points(curve), new_points(frames, row.values, interpolation)
+    for frame in sides:
+        old = with_key(old, frame, row.before if frame < frames[0] else row.after)
     before, after = old["co"][:, 0] < frames[0] - 0.001, old["co"][:, 0] > frames[-1] + 0.001
     for side in (np.flatnonzero(before)[-2:], np.flatnonzero(after)[:2]):  # handles that would follow the new keys
         for name in HANDLE_TYPES:
-            kinds = old[name][side]
-            old[name][side] = np.where((kinds == AUTO) | (kinds == AUTO_CLAMPED), FREE, kinds)
+            old[name][side] = FREE
     write_points(curve, {name: np.concatenate([old[name][before], fresh[name], old[name][after]]) for name in old})
+
+
+def with_key(rows: dict[str, np.ndarray], frame: float, value: float) -> dict[str, np.ndarray]:
+    """Keys with one more at a frame, where the curve has a value; the curve stays as it is."""
+    times = rows["co"][:, 0]
+    if (np.abs(times - frame) < 0.01).any():
+        return rows
+    at = int(np.searchsorted(times, frame))
+    kind = rows["interpolation"][max(at - 1, 0)] if len(times) else LINEAR
+    key = new_points(np.array([frame]), np.array([value]), kind)
+    if 0 < at < len(times) and kind == BEZIER:
+        corners = [rows["co"][at - 1], rows["handle_right"][at - 1], rows["handle_left"][at], rows["co"][at]]
+        rows = {name: row.copy() for name, row in rows.items()}
+        (rows["handle_right"][at - 1], key["handle_left"][0], key["co"][0], key["handle_right"][0],
+         rows["handle_left"][at]) = split_bezier(np.array(corners, float), frame)
+    return {name: np.insert(row, at, key[name], axis=0) for name, row in rows.items()}
+
+
+def split_bezier(corners: np.ndarray, time: float) -> np.ndarray:
+    """The five inner corners of the two Bezier curves into which that of four corners (4, 2) falls at a time.
+
+    By de Casteljau. Handles longer than the curve are shortened first, as Blender does.
+    """
+    start, end = corners[0].copy(), corners[3].copy()
+    for i, base in ((1, start), (2, end)):
+        reach = abs(corners[i, 0] - base[0])
+        if reach > end[0] - start[0]:
+            corners[i] = base + (corners[i] - base) * (end[0] - start[0]) / reach
+    low, high = 0.0, 1.0
+    for _ in range(50):
+        t = (low + high) / 2
+        first = corners[:-1] + (corners[1:] - corners[:-1]) * t
+        second = first[:-1] + (first[1:] - first[:-1]) * t
+        middle = second[0] + (second[1] - second[0]) * t
+        low, high = (t, high) if middle[0] < time else (low, t)
+    return np.array([first[0], second[0], middle, second[1], first[2]])
 
 
 def read_points(curve: bpy.types.FCurve) -> dict[str, np.ndarray]:
@@ -288,7 +315,7 @@ def push_down(data: bpy.types.AnimData, scene: bpy.types.Scene, name: str) -> No
         strip.blend_type, strip.extrapolation = blend, extrapolation
         if influence < 1:
             strip.use_animated_influence = True
-            strip.influence = influence
+            strip.fcurves.find("influence").keyframe_points.insert(start, influence)
     assign_action(data, bpy.data.actions.new(name), None)
 
 

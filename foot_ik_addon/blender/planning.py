@@ -126,13 +126,14 @@ def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
         sample = yield from step_through(scene, ob, rig, frames, [constraint_check(ob, rig), ground.visit])
         fps = live.scene_fps(scene)
         clip, _ = to_clip(sample, rig, fps)
-        ground.settle(sample.carrier, leg_length(sample, rig))
+        unit = leg_length(sample, rig)
+        ground.settle(sample.carrier, unit)
         if settings.ground_source != "FLOOR" and not ground.pieces:
             raise Refusal("There is no ground to stand on: show it, pick its collection, or set Ground to Floor")
         options = options_of(ob, edits_of(ob, frames[0]))
         plan = make_plan(clip, ground, options)
     notes = notes_on(plan)
-    settings.plan = pack_plan(plan, frames[0], [leg.foot for leg in rig.legs], notes)
+    settings.plan = pack_plan(plan, frames[0], [leg.foot for leg in rig.legs], notes, unit)
     for item, sole in zip(used_legs(ob), plan.soles, strict=True):
         item.sole = pack_sole(sole)
     list_contacts(ob, plan, frames[0])

@@ -102,7 +102,9 @@ def location_axes(bone: bpy.types.PoseBone) -> np.ndarray:
 def to_clip(sample: Sample, rig: Rig, fps: float, unit: float | None = None) -> tuple[Clip, np.ndarray]:
     """The sample in clip space, and (F, 4, 4) the matrices from clip space to armature space.
 
-    One unit of clip space is as long as a leg in this sample or, where one is given, `unit` in the world. Raises `Refusal` for rigs that are not finite or whose legs have no length.
+    One unit of clip space is as long as a leg in this sample or, where that is given, `unit` in the world.
+
+    Raises `Refusal` for rigs that are not finite or whose legs have no length.
     """
     own = leg_length(sample, rig)
     unit = own if unit is None else unit

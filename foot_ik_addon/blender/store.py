@@ -27,6 +27,8 @@ class SavedPlan:
     """The foot bones of its feet."""
     plan: Plan
     notes: tuple[str, ...]
+    unit: float
+    """World length of a leg: what one unit of the plan is."""
 
 
 def packed(arrays: dict[str, np.ndarray], **extra: object) -> str:
@@ -49,11 +51,11 @@ def unpacked(text: str) -> tuple[dict[str, np.ndarray], dict]:
     return out, extra
 
 
-def pack_plan(plan: Plan, start: int, legs: list[str], notes: list[str]) -> str:
+def pack_plan(plan: Plan, start: int, legs: list[str], notes: list[str], unit: float) -> str:
     arrays = {"pelvis": plan.pelvis, "reach": plan.reach}
     for i, foot in enumerate(plan.feet):
         arrays |= {f"ball{i}": foot.ball, f"move{i}": foot.move, f"turn{i}": foot.turn}
-    return packed(arrays, start=start, legs=legs, notes=notes, in_place=plan.in_place,
+    return packed(arrays, start=start, legs=legs, notes=notes, unit=unit, in_place=plan.in_place,
                   on_toe=[foot.on_toe for foot in plan.feet])
 
 
@@ -70,7 +72,7 @@ def plan_from(arrays: dict[str, np.ndarray], extra: dict) -> SavedPlan:
     feet = tuple(FootPlan(arrays[f"ball{i}"], on_toe, arrays[f"move{i}"], arrays[f"turn{i}"])
                  for i, on_toe in enumerate(extra["on_toe"]))
     plan = Plan(feet, arrays["pelvis"], arrays["reach"], in_place=extra["in_place"])
-    return SavedPlan(extra["start"], tuple(extra["legs"]), plan, tuple(extra["notes"]))
+    return SavedPlan(extra["start"], tuple(extra["legs"]), plan, tuple(extra["notes"]), float(extra["unit"]))
 
 
 def pack_sole(sole: Sole) -> str:
