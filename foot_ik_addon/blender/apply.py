@@ -142,7 +142,8 @@ def corrected_channels(
 
 
 def in_range(saved: SavedPlan, frame: float) -> bool:
-    return saved.start <= frame <= saved.start + len(saved.plan) - 1
+    """Whether a plan covers a frame. Motion blur looks at sub-frames before the first and after the last: there too."""
+    return saved.start - 1 < frame < saved.start + len(saved.plan)
 
 
 def jobs(ob: bpy.types.Object, rig: Rig) -> tuple[LegJob, ...]:

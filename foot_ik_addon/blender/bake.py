@@ -11,7 +11,7 @@ from mathutils import Matrix
 from . import live
 from .apply import Channels, Weights, corrected_channels, in_range, read_weights, saved_plan
 from .channels import in_mode, rotation_path
-from .compat import assign_action, ensured_bag, ensured_fcurve, slot_identifier
+from .compat import Bag, assign_action, ensured_bag, ensured_fcurve, slot_identifier
 from .planning import Steps
 from .refusals import constraint_check, refuse_unmovable, writable_or_refuse
 from .rig import Refusal, Rig, read_rig
@@ -161,16 +161,17 @@ def write_keys(ob: bpy.types.Object, data: bpy.types.AnimData, keys: list[Keys],
                                         (frames[-1] + 1, max(times, default=-np.inf) > frames[-1] + 0.5)) if there]
     for row, path in paths.items():
         curve = curves[row] or ensured_fcurve(bag, path, row.index, row.bone)
-        audible(curve)
+        audible(curve, bag, row.bone)
         key_modifiers(curve, played)
         merge_keys(curve, row, np.array(frames, float), sides, interpolation)
 
 
-def audible(curve: bpy.types.FCurve) -> None:
-    """See to it that Blender evaluates a curve."""
+def audible(curve: bpy.types.FCurve, bag: Bag, bone: str) -> None:
+    """See to it that Blender evaluates a curve; out of a muted group it comes into one of its bone."""
     curve.mute = False
     if curve.group is not None and curve.group.mute:
-        curve.group = None
+        own = bag.groups.get(bone)
+        curve.group = own if own is not None and not own.mute else bag.groups.new(bone)
 
 
 def key_modifiers(curve: bpy.types.FCurve, played: tuple[int, int]) -> None:
