@@ -49,15 +49,17 @@ def in_contact(
     gradient = -normal[:, :2] / np.maximum(normal[:, 2:], 1e-6)
     origin = transform(carried, p.place)
 
+    lower = np.minimum(heel[:, 2], ball[:, 2])
     alone = one_point(p.contact.heel & p.contact.ball, ROLL * fps)
 
     def standing(track: np.ndarray, from_ball: np.ndarray, hollow: float) -> np.ndarray:
         """Where a point of the sole belongs: at its place in the footprint or as animated, on the ground and as high
-        above it. `from_ball` (3,) leads there from the ball on the flat floor."""
+        above it. `from_ball` (3,) leads there from the ball on the flat floor. What the lower of heel and ball is above
+        the floor is kept upright; what the other is higher leans with the sole, as it does on a rigid foot."""
         spread = p.tilt @ from_ball
         xy = (1 - hold) * (track + spread - from_ball)[:, :2] + hold * transform(carried, p.place + spread)[:, :2]
-        z = origin[:, 2] + ((xy - origin[:, :2]) * gradient).sum(1) + track[:, 2] - alone * hollow
-        return np.column_stack([xy, z])
+        z = origin[:, 2] + ((xy - origin[:, :2]) * gradient).sum(1) + lower - alone * hollow
+        return np.column_stack([xy, z]) + (track[:, 2] - lower)[:, None] * normal
 
     yaw = hold * yaw_to_print(heel, ball, p)
     turn = carried[:, :3, :3] @ p.tilt if hold else align(np.array([0.0, 0.0, 1.0]), normal)
