@@ -19,6 +19,7 @@ from .channels import in_mode, read_rotation, to_matrix, write_rotation
 from .flush import flush, give_back, is_flushed
 from .rig import Refusal, read_rig
 from .sampling import layer_of, read_frame
+from .snapshot import refilled
 
 _suspended: set[int] = set()
 problems: dict[int, str] = {}
@@ -43,13 +44,34 @@ def shown_rigs(objects: Iterable[bpy.types.Object]) -> list[bpy.types.Object]:
 
 @contextmanager
 def suspended(ob: bpy.types.Object) -> Iterator[None]:
-    """While this lasts the object shows its animated pose."""
-    _suspended.add(ob.session_uid)
+    """While this lasts the object shows its animated pose.
+
+    So do all other rigs that cannot move it: to correct a crowd in every frame that is visited would take most of the time.
+    """
+    resting = [other for other in shown_rigs(bpy.data.objects) if other != ob and other not in carriers(ob)]
+    uids = {other.session_uid for other in (ob, *resting)} - _suspended
+    _suspended.update(uids)
     try:
-        restore(ob)
+        for other in (ob, *resting):
+            restore(other)
         yield
     finally:
-        _suspended.discard(ob.session_uid)
+        _suspended.difference_update(uids)
+        for other in (ob, *resting):
+            refresh(other)
+
+
+def carriers(ob: bpy.types.Object) -> set[bpy.types.Object]:
+    """The objects that can move this one: its parents and the targets of its constraints, and theirs."""
+    out: set[bpy.types.Object] = set()
+    open_ = [ob]
+    while open_:
+        here = open_.pop()
+        owners = [here, *(here.pose.bones if here.pose else ())]
+        above = {here.parent, *(getattr(c, "target", None) for owner in owners for c in owner.constraints)} - {None} - out
+        out |= above
+        open_ += above
+    return out
 
 
 def restore(ob: bpy.types.Object) -> None:
@@ -106,9 +128,8 @@ def keep(ob: bpy.types.Object, names: list[str]) -> None:
     """Note the animated values of these bones."""
     base = ob.foot_ik.base
     if [kept.name for kept in base] != names:
-        base.clear()
-        for name in names:
-            base.add().name = name
+        for kept, name in zip(refilled(ob.foot_ik, "base", len(names)), names, strict=True):
+            kept.name = name
     for kept in base:
         bone = ob.pose.bones[kept.name]
         kept.mode, kept.rotation = bone.rotation_mode, four(read_rotation(bone))
