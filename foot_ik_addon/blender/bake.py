@@ -63,7 +63,7 @@ def bake(scene: bpy.types.Scene, ob: bpy.types.Object, start: int, end: int, ste
         write_keys(ob, data, keys, frames, LINEAR if step == 1 else BEZIER, (scene.frame_start, scene.frame_end))
         if target == "NLA":
             push_up(data)
-    ob.foot_ik.enabled = False
+        ob.foot_ik.enabled = False
     scene.frame_set(scene.frame_current, subframe=scene.frame_subframe)
     missed = int((channels.residual.max(1) > 0.002).sum())
     return [f"{missed} frames have a foot that its leg cannot reach"] if missed else []

@@ -5,6 +5,7 @@ import bpy
 from bpy.app.handlers import persistent
 
 from . import live
+from .snapshot import refilled
 
 
 @persistent
@@ -37,6 +38,7 @@ def before_save(*_: object) -> None:
     """Keep the corrected pose out of the file."""
     for ob in live.shown_rigs(bpy.data.objects):
         live.restore(ob)
+        refilled(ob.foot_ik, "base", 0)
 
 
 @persistent

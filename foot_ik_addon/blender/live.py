@@ -18,7 +18,7 @@ from .apply import Channels, corrected_channels, read_weights, saved_plan
 from .channels import in_mode, read_rotation, to_matrix, write_rotation
 from .flush import flush, give_back, is_flushed
 from .rig import Refusal, read_rig
-from .sampling import layer_of, read_frame
+from .sampling import layers_of, read_frame
 from .snapshot import refilled
 
 _suspended: set[int] = set()
@@ -46,7 +46,7 @@ def shown_rigs(objects: Iterable[bpy.types.Object]) -> list[bpy.types.Object]:
 def suspended(ob: bpy.types.Object) -> Iterator[None]:
     """While this lasts the object shows its animated pose.
 
-    So do all other rigs that cannot move it: to correct a crowd in every frame that is visited would take most of the time.
+    So do all other rigs that cannot move it: to correct a crowd in every frame visited would take most of the time.
     """
     resting = [other for other in shown_rigs(bpy.data.objects) if other != ob and other not in carriers(ob)]
     uids = {other.session_uid for other in (ob, *resting)} - _suspended
@@ -68,7 +68,8 @@ def carriers(ob: bpy.types.Object) -> set[bpy.types.Object]:
     while open_:
         here = open_.pop()
         owners = [here, *(here.pose.bones if here.pose else ())]
-        above = {here.parent, *(getattr(c, "target", None) for owner in owners for c in owner.constraints)} - {None} - out
+        targets = {getattr(c, "target", None) for owner in owners for c in owner.constraints}
+        above = {here.parent, *targets} - {None} - out
         out |= above
         open_ += above
     return out
@@ -98,7 +99,7 @@ def restore(ob: bpy.types.Object) -> None:
 def apply(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, frame: float, fps: float) -> None:
     """Write the corrected pose of the frame that the depsgraph has evaluated; the channels hold animated values."""
     evaluated = ob.evaluated_get(depsgraph)
-    if not evaluated.is_evaluated or ob.mode == "EDIT" or ob.data.pose_position == "REST":
+    if not evaluated.is_evaluated or ob.mode == "EDIT" or ob.data.pose_position == "REST" or is_stale(ob, evaluated):
         return
     try:
         rig, weights = read_rig(ob), read_weights(evaluated)
@@ -135,6 +136,17 @@ def keep(ob: bpy.types.Object, names: list[str]) -> None:
         kept.mode, kept.rotation = bone.rotation_mode, four(read_rotation(bone))
         kept.location, kept.scale = bone.location, bone.scale
     ob.foot_ik.shown = True
+
+
+def is_stale(ob: bpy.types.Object, evaluated: bpy.types.Object) -> bool:
+    """Whether an evaluated object still holds what was written last: Blender does not evaluate what nobody sees."""
+    moved = False
+    for kept in ob.foot_ik.base:
+        bone = evaluated.pose.bones.get(kept.name)
+        if bone is None or four(read_rotation(bone)) != tuple(kept.shown_rotation):
+            return False
+        moved |= tuple(kept.rotation) != tuple(kept.shown_rotation)
+    return moved
 
 
 def note_shown(ob: bpy.types.Object) -> None:
@@ -179,13 +191,10 @@ def refresh(ob: bpy.types.Object, animate: bool = False) -> None:
         return
     here = bpy.context.scene
     for scene in sorted(ob.users_scene, key=lambda scene: scene != here):
-        try:
-            layer = layer_of(scene, ob)
-        except Refusal:
-            continue
-        layer.update()
-        apply(ob, layer.depsgraph, scene.frame_current_final, scene_fps(scene))
-        return
+        for layer in layers_of(scene, ob):
+            layer.update()
+            apply(ob, layer.depsgraph, scene.frame_current_final, scene_fps(scene))
+            return
 
 
 def switch(ob: bpy.types.Object) -> None:

@@ -19,7 +19,7 @@ from .ground import MeshGround
 from .refusals import constraint_check, refuse_unmovable, writable_or_refuse
 from .rig import Refusal, read_rig, used_legs
 from .sampling import Sample, leg_length, step_through, to_clip
-from .snapshot import put_back, values_of
+from .snapshot import put_back, refilled, values_of
 from .store import pack_plan, pack_sole
 
 GLIMPSES = 32
@@ -61,12 +61,10 @@ def set_legs(ob: bpy.types.Object, found: Legs) -> None:
     """Write pelvis and legs into the settings; what was planned for other legs goes."""
     settings = ob.foot_ik
     settings.pelvis = found.pelvis
-    settings.legs.clear()
-    for leg in found.legs:
-        item = settings.legs.add()
+    for item, leg in zip(refilled(settings, "legs", len(found.legs)), found.legs, strict=True):
         item.name, item.upper, item.lower, item.foot, item.toe = leg.name, leg.upper, leg.lower, leg.foot, leg.toe
     settings.plan = settings.fingerprint = ""
-    settings.contacts.clear()
+    refilled(settings, "contacts", 0)
 
 
 def propose_floor(scene: bpy.types.Scene, ob: bpy.types.Object) -> Generator[float, None, None]:
@@ -170,13 +168,12 @@ def edits_of(ob: bpy.types.Object, first: int) -> tuple[tuple[Edit, ...], ...]:
 def list_contacts(ob: bpy.types.Object, plan: Plan, first: int) -> None:
     """Write the planned contacts into the settings; those edited by hand stay."""
     kept = [(c.leg, c.start, c.end, c.mode, c.found_start, c.found_end) for c in ob.foot_ik.contacts if c.edited]
-    ob.foot_ik.contacts.clear()
     rows = [(leg.name, c.start + first, c.stop - 1 + first)
             for leg, foot in zip(used_legs(ob), plan.contacts, strict=True) for c in foot]
     hand = {(leg, max(start, first)) for leg, start, *_ in kept}
     found = [(leg, start, end, "AUTO", start, end) for leg, start, end in rows if (leg, start) not in hand]
-    for edited, row in sorted([(False, r) for r in found] + [(True, r) for r in kept], key=lambda r: r[1][1]):
-        item = ob.foot_ik.contacts.add()
+    all_rows = sorted([(False, r) for r in found] + [(True, r) for r in kept], key=lambda r: r[1][1])
+    for item, (edited, row) in zip(refilled(ob.foot_ik, "contacts", len(all_rows)), all_rows, strict=True):
         item.leg, item.start, item.end, item.mode, item.found_start, item.found_end = row
         item.edited = edited
 

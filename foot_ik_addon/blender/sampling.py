@@ -11,6 +11,8 @@ from mathutils import Matrix
 from ..core.clip import Clip, Leg
 from .rig import Refusal, Rig
 
+NOT_A_NUMBER = "The animation has a value that is not a number: look for broken keys on the legs or the object"
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -118,7 +120,7 @@ def to_clip(sample: Sample, rig: Rig, fps: float, unit: float | None = None) -> 
             raise Refusal("The armature object is scaled to nothing: give it a scale other than zero") from None
     poses = {n: from_rig @ m for n, m in sample.pose.items()}
     if not all(np.isfinite(m).all() for m in poses.values()):
-        raise Refusal("The animation has a value that is not a number: look for broken keys on the legs or the object")
+        raise Refusal(NOT_A_NUMBER)
     head = lambda n: poses[n][:, :3, 3]
     legs = tuple(Leg(np.stack([head(leg.upper), head(leg.lower), head(leg.foot)], 1), poses[leg.foot],
                      poses[leg.toe] if leg.toe else None) for leg in rig.legs)
@@ -133,7 +135,9 @@ def leg_length(sample: Sample, rig: Rig) -> float:
     lengths = [np.linalg.norm(joint(leg.lower) - joint(leg.upper), axis=1)
                + np.linalg.norm(joint(leg.foot) - joint(leg.lower), axis=1) for leg in rig.legs]
     unit = float(np.median(np.mean(lengths, 0)))
-    if not np.isfinite(unit) or unit < 1e-6:
+    if not np.isfinite(unit):
+        raise Refusal(NOT_A_NUMBER)
+    if unit < 1e-6:
         raise Refusal("The legs have no length in this animation: check the scale of the armature and of its bones")
     return unit
 
@@ -162,10 +166,15 @@ def step_through(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig, frames:
 
 
 def layer_of(scene: bpy.types.Scene, ob: bpy.types.Object) -> bpy.types.ViewLayer:
-    """A view layer of the scene in which the object is evaluated; raises `Refusal` where there is none."""
+    """A view layer of the scene in which the object is surely evaluated; raises `Refusal` where there is none."""
+    layers = layers_of(scene, ob)
+    if not layers or ob.hide_viewport:
+        raise Refusal(f"{ob.name} is hidden from the scene {scene.name}: show it and its collections first")
+    return layers[0]
+
+
+def layers_of(scene: bpy.types.Scene, ob: bpy.types.Object) -> list[bpy.types.ViewLayer]:
+    """The view layers of a scene that have an object, that of the window first."""
     window = bpy.context.window
     layers = [window.view_layer] if window and window.scene == scene else []
-    for layer in (*layers, *scene.view_layers):
-        if ob.name in layer.objects and not ob.hide_viewport:
-            return layer
-    raise Refusal(f"{ob.name} is hidden from the scene {scene.name}: show it and its collections first")
+    return [layer for layer in (*layers, *scene.view_layers) if ob.name in layer.objects]

@@ -18,13 +18,25 @@ def values_of(group: bpy.types.PropertyGroup) -> Values:
     return out
 
 
+def refilled(group: bpy.types.PropertyGroup, name: str, count: int) -> bpy.types.bpy_prop_collection:
+    """A collection of settings, emptied and given so many items.
+
+    The items that a library override has from its library cannot be removed: they are used again.
+    """
+    items = getattr(group, name)
+    items.clear()
+    if len(items) > count:
+        group.property_unset(name)
+    while len(items) < count:
+        items.add()
+    return items
+
+
 def put_back(group: bpy.types.PropertyGroup, values: Values) -> None:
     """Make a group of settings hold these values again."""
     for name, value in values.items():
         if isinstance(value, list):
-            items = getattr(group, name)
-            items.clear()
-            for one in value:
-                put_back(items.add(), one)
+            for item, one in zip(refilled(group, name, len(value)), value, strict=True):
+                put_back(item, one)
         elif group.bl_rna.properties[name].type == "POINTER" or getattr(group, name) != value:
             setattr(group, name, value)
