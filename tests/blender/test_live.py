@@ -179,6 +179,30 @@ def test_two_view_layers_show_the_same_pose(excluded):
         assert_same(scenes.evaluated_pose(ob, layer.depsgraph), alone)
 
 
+@pytest.mark.parametrize("skin", (True, False))
+def test_hidden_armature_is_corrected_only_while_it_is_evaluated(skin):
+    """A hidden armature is evaluated for its skin; without one it keeps its last pose, which is corrected already."""
+    ob = scenes.walker("slope")
+    if not skin:
+        bpy.data.objects.remove(bpy.data.objects["Mannequin Mesh"])
+    before = {}
+    for frame in (7, 20):
+        scenes.visit(frame)
+        before[frame] = scenes.channels(ob)
+    go_live(ob)
+    poses = {f: scenes.shown(ob, f) for f in (7, 20)}
+    ob.hide_set(True)
+    for _ in range(3):
+        scenes.visit(20)
+    assert_same(scenes.shown(ob), poses[20])
+    scenes.visit(7)
+    ob.hide_set(False)
+    scenes.visit(20)
+    assert_same(scenes.shown(ob), poses[20])
+    ob.foot_ik.enabled = False
+    assert scenes.channels(ob) == before[20]
+
+
 def test_rigs_that_share_armature_and_action_are_each_corrected():
     ob = go_live(scenes.walker("slope"))
     alone = scenes.shown(ob, 20)
