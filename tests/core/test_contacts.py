@@ -103,6 +103,17 @@ def test_every_frame_of_a_contact_has_a_point_that_touches():
             assert (c.heel | c.ball).all() and len(c.heel) == len(c.ball) == c.stop - c.start
 
 
+def test_a_frame_in_which_a_standing_foot_is_up_does_not_part_the_contact():
+    """A spike of 4 cm in one frame of captured motion: the foot stands on, on heel or ball in that frame too."""
+    walk = walks.standing(2.0, fps=120.0)
+    clip = clip_of(walk)
+    spike = np.zeros((len(clip), 3))
+    spike[120, 2] = 0.04
+    (contact,) = find_contacts(120, walks.moved_by(clip, spike).legs[LEFT], sole_of(clip))
+    assert (contact.start, contact.stop) == (0, walk.count)
+    assert (contact.heel | contact.ball).all()
+
+
 # 10 cm over the way that is walked, as captured floors are; a clip stands on it, not on z = 0.
 UNEVEN = {
     "tilted along": lambda x, y: 0.10 * y / 3.6,

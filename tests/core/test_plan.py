@@ -94,7 +94,6 @@ ON_FOOT = (
 CURVED = "the soles of rolling feet cut curved ground between its three points by up to 2 mm"
 STONES = "a foot that stands on its ball alone is let down into the stones beside it"
 KNOWN = {
-    ("run", "up"): ON_FOOT,
     ("run", "bumps"): ON_FOOT,
     ("skating", "bumps"): CURVED,
     ("slow", "rubble"): STONES,
@@ -114,12 +113,13 @@ def cases(pairs: list[tuple[str, str]], known: dict[tuple[str, str], str]) -> li
     ]
 
 
-EVERYWHERE = ("walk", "skating", "start and stop")
-ON_SMOOTH = [(w, g) for w in WALKS for g in (SMOOTH if w in EVERYWHERE else ("flat", "up", "bumps"))]
-ON_BROKEN = [(w, g) for w in ("slow", "turn", "start and stop") for g in BROKEN]
+EVERYWHERE = ("walk", "skating")
+ON_SMOOTH = [(w, g) for w in WALKS for g in (SMOOTH if w in EVERYWHERE else ("up", "bumps") if w == "run" else ("up",))]
+UNEVEN = ("slow", "turn", "start and stop")
+ON_BROKEN = [(w, g) for w in UNEVEN for g in BROKEN]
 
 
-@pytest.mark.parametrize("walk, name", ON_SMOOTH + [(w, g) for w in WALKS for g in BROKEN])
+@pytest.mark.parametrize("walk, name", ON_SMOOTH + ON_BROKEN + [(w, "stairs") for w in WALKS if w not in UNEVEN])
 def test_poses_are_sound_on_every_ground(walk, name):
     assert_sound(result(walk, name))
 
@@ -171,16 +171,15 @@ RIDGE = pytest.mark.xfail(
 )
 
 
-@pytest.mark.parametrize("name", ["up", pytest.param("bumps", marks=RIDGE), "stairs", "kerb", "rubble", "rocking"])
+@pytest.mark.parametrize("name", ["up", pytest.param("bumps", marks=RIDGE), "stairs", "rubble", "rocking"])
 def test_scene_in_a_mirror_gives_the_pose_in_a_mirror(name):
     ground, clip = GROUNDS[name], CLIPS["walk"]
     plain, other = result("walk", name), planted(walks.mirrored(clip), grounds.Mirrored(ground))
     assert moved_most(walks.mirrored(plain.after), other.after) < 1e-6
 
 
-@pytest.mark.parametrize("name", ["up", pytest.param("bumps", marks=RIDGE), "stairs", "kerb", "rubble", "rocking"])
-@pytest.mark.parametrize("angle", [0.7, np.pi])
-def test_scene_turned_about_z_gives_the_pose_turned(name, angle):
+@pytest.mark.parametrize("name", ["up", pytest.param("bumps", marks=RIDGE), "stairs", "rubble", "rocking"])
+def test_scene_turned_about_z_gives_the_pose_turned(name, angle=0.7):
     plain, ground = result("walk", name), GROUNDS[name]
     other = planted(clip_of(walks.turned(WALKS["walk"], angle)), grounds.Turned(ground, angle))
     c, s = np.cos(angle), np.sin(angle)
@@ -248,8 +247,9 @@ def test_a_character_that_walks_on_the_spot_is_told_and_not_locked():
     assert not any(c.locked for foot in plan.contacts for c in foot)
     out = planted(clip_of(walk), grounds.flat())
     assert moved_most(out.before, out.after) < 1e-6
-    for clip in (CLIPS["walk"], CLIPS["turn"], CLIPS["skating"], clip_of(walks.standing()), clip_of(walks.kick())):
-        assert not make_plan(clip, grounds.flat(), options()).in_place
+    assert not any(result(name, "up").plan.in_place for name in WALKS)
+    for other in (walks.standing(2.0), walks.kick(), walks.stride(skate=0.4), walks.stride(skate=0.8)):
+        assert not make_plan(clip_of(other), grounds.flat(), options()).in_place
 
 
 def test_a_character_that_walks_on_the_spot_still_follows_the_ground():

@@ -28,6 +28,15 @@ def test_sole_lies_on_the_floor_while_the_foot_is_flat(walk, side):
     assert np.abs(tracks[..., 2]).max() < 2.5 * MM
 
 
+def test_a_swing_that_dips_below_the_floor_is_not_taken_for_the_floor():
+    """Slow frames tell where a foot stands, not the lowest ones alone."""
+    walk = walks.stride(lift=-0.12, roll=20.0, strike=0.0)
+    clip = clip_of(walk)
+    tracks = sole_of(clip).tracks(clip.legs[LEFT])
+    assert tracks[..., 2].min() < -20 * MM
+    assert np.abs(tracks[flat_frames(walk)][..., 2]).max() < 2.5 * MM
+
+
 def test_heel_ball_and_tip_are_in_their_places():
     walk = walks.stride()
     clip = clip_of(walk)

@@ -7,6 +7,7 @@ another frame rate is the same motion, and what the feet do is known: `truth` te
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
@@ -254,8 +255,9 @@ def foot_motion(prints: tuple[Print, ...], t: np.ndarray, lift: float) -> np.nda
     return out
 
 
+@cache
 def clip_of(walk: Walk) -> Clip:
-    """The walk as the planner reads it."""
+    """The walk as the planner reads it. Kept: many tests read the same one, and none writes to it."""
     step = round(FINE / walk.fps)
     assert step * walk.fps == FINE, "choose a frame rate that divides 240"
     pad = round(MARGIN * FINE)
