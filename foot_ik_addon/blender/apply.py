@@ -14,6 +14,7 @@ from ..core.plan import Options, Plan, follow
 from ..core.pose import Corrected, LegJob, Rows, correct, local_turns, weighted
 from ..core.rest import Limits
 from .ground import MeshGround
+from .refusals import refuse_missing_collection
 from .rig import Rig, solver_of, used_legs
 from .sampling import Sample, leg_length, to_clip
 from .store import SavedPlan, unpack_plan, unpack_sole
@@ -105,6 +106,7 @@ def plan_of_frame(
     """
     if not all(leg.sole for leg in used_legs(ob)):
         return None
+    refuse_missing_collection(ob)
     soles = [unpack_sole(leg.sole) for leg in used_legs(ob)]
     ground = MeshGround(ob)
     ground.visit(depsgraph, float(sample.frames[0]))

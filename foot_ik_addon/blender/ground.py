@@ -20,6 +20,8 @@ MOST_LAYERS = 8
 """How many grounds above each other are looked at."""
 
 
+INSIDE = 1e-3
+"""What lies deeper than this share of a leg inside of something solid cannot be stood on."""
 MOST_SURFACES = 4096
 
 
@@ -176,11 +178,15 @@ class MeshGround:
         if self.source == "FLOOR":
             return np.zeros((len(points), 1)), np.zeros((len(points), 1), int)
         found: list[list[tuple[float, int]]] = [[] for _ in points]
+        solid: list[list[tuple[float, float]]] = [[] for _ in points]
         for n, i in zip(*self._candidates(points, frames), strict=True):
-            found[n].extend((height, int(i)) for height in self._tops(int(i), int(frames[n]), points[n]))
+            tops, solids = self._tops(int(i), int(frames[n]), points[n])
+            found[n].extend((height, int(i)) for height in tops)
+            solid[n].extend(solids)
         heights, pieces = np.full((len(points), MOST_LAYERS), np.nan), np.full((len(points), MOST_LAYERS), -1)
         for n, tops in enumerate(found):
-            for k, top in enumerate(sorted(tops, reverse=True)[:MOST_LAYERS]):
+            free = [top for top in tops if not any(low + INSIDE < top[0] < high - INSIDE for low, high in solid[n])]
+            for k, top in enumerate(sorted(free, reverse=True)[:MOST_LAYERS]):
                 heights[n, k], pieces[n, k] = top
         return heights, pieces
 
@@ -218,18 +224,20 @@ class MeshGround:
         # Normals turn with the transposed inverse, so that scale and mirroring do not bend them (F22).
         return float(height), float(inverse[:3, 2] @ np.array(normal))
 
-    def _tops(self, i: int, frame: int, point: np.ndarray) -> list[float]:
-        """Heights of one piece that can be stood on over and under a point, highest first: not the undersides of
-        solids."""
-        out, solid = [], False
-        top = self.high[frame, i, 2] + 1e-3
+    def _tops(self, i: int, frame: int, point: np.ndarray) -> tuple[list[float], list[tuple[float, float]]]:
+        """What one piece has over and under a point: heights that can be stood on, highest first, not the undersides of
+        solids; and from where to where it is solid."""
+        tops, solids, inside = [], [], False
+        start = self.high[frame, i, 2] + 1e-3
         for _ in range(2 * MOST_LAYERS):
-            hit = self._cast(i, frame, np.array([point[0], point[1], top]))
+            hit = self._cast(i, frame, np.array([point[0], point[1], start]))
             if hit is None:
                 break
             height, up = hit
-            if up >= 0 or not solid:
-                out.append(height)
-            solid = up >= 0
-            top = height - 1e-5 * max(1.0, abs(height))
-        return out
+            if up < 0 and inside:
+                solids.append((height, tops[-1]))
+            else:
+                tops.append(height)
+            inside = up >= 0
+            start = height - 1e-5 * max(1.0, abs(height))
+        return tops, solids

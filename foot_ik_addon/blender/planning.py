@@ -16,7 +16,7 @@ from . import detect, live
 from .apply import options_of
 from .fingerprint import fingerprint
 from .ground import MeshGround
-from .refusals import constraint_check, refuse_unmovable, writable_or_refuse
+from .refusals import constraint_check, refuse_missing_collection, refuse_unmovable, writable_or_refuse
 from .rig import Refusal, read_rig, used_legs
 from .sampling import Sample, leg_length, step_through, to_clip
 from .snapshot import put_back, refilled, values_of
@@ -115,8 +115,7 @@ def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
     writable_or_refuse(ob)
     rig = read_rig(ob)
     settings = ob.foot_ik
-    if settings.ground_source == "COLLECTION" and settings.ground_collection is None:
-        raise Refusal("Pick the collection that holds the ground, or set Ground to Scene or Floor")
+    refuse_missing_collection(ob)
     with live.suspended(ob):
         refuse_unmovable(ob, rig)
         ground = MeshGround(ob)

@@ -28,6 +28,12 @@ def writable_or_refuse(ob: bpy.types.Object | None) -> None:
         raise Refusal(f"{ob.data.name} shows its rest position: set the armature to Pose Position first")
 
 
+def refuse_missing_collection(ob: bpy.types.Object) -> None:
+    """Refuse a ground that is to be a collection, where none is picked."""
+    if ob.foot_ik.ground_source == "COLLECTION" and ob.foot_ik.ground_collection is None:
+        raise Refusal("Pick the collection that holds the ground, or set Ground to Scene or Floor")
+
+
 def written_bones(rig: Rig) -> list[str]:
     """The bones whose channels are written, each once."""
     return list(dict.fromkeys([rig.pelvis, *(n for leg in rig.legs for n in leg.chain)]))

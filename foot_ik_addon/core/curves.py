@@ -28,7 +28,11 @@ def curve_between(
     if len(preferred) == 1:
         return np.clip(preferred, lowest, highest)
     x = extrapolated(preferred, margin)
-    low, high = np.pad(lowest, margin, constant_values=-np.inf), np.pad(highest, margin, constant_values=np.inf)
+    # The cosine transform levels the ends of a curve; a straight line costs nothing, so it is taken out first.
+    line = np.linspace(x[0], x[-1], len(x))
+    x = x - line
+    low = np.pad(lowest, margin, constant_values=-np.inf) - line
+    high = np.pad(highest, margin, constant_values=np.inf) - line
     wave = 2 - 2 * np.cos(np.pi * np.arange(len(x)) / len(x))
     bend = settle**4 * wave**2
     y, z, u = x, np.clip(x, low, high), np.zeros_like(x)
@@ -39,7 +43,7 @@ def curve_between(
         u += relaxed - z
         if max(np.abs(y - z).max(), 10 * np.abs(z - before).max()) < CLOSE:
             break
-    return y[margin : len(y) - margin]
+    return (y + line)[margin : len(y) - margin]
 
 
 def extrapolated(track: np.ndarray, pad: int) -> np.ndarray:

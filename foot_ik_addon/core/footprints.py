@@ -124,25 +124,46 @@ def expected_heights(prints: list[list[Footprint]], ground: Ground, limits: Limi
         return out
     z, pieces, at, frames = layers[known], pieces[known], points[known], frames[known]
     cost = np.where(np.isfinite(z[0]), START_PRICE * np.abs(z[0]), np.inf)
-    back, climbs = [], []
+    back = []
     for n in range(1, len(z)):
         meanwhile = carried_heights(at[n - 1], z[n - 1], pieces[n - 1], frames[n - 1], frames[n], ground)
         climb = np.abs(z[n][None, :] - meanwhile[:, None])
         step = np.where(np.isfinite(climb), cost[:, None] + climb, np.inf)
         back.append(np.argmin(step, 0))
-        climbs.append(climb)
         cost = step.min(0)
     path = [int(np.argmin(cost))]
     for row in reversed(back):
         path.append(int(row[path[-1]]))
     path.reverse()
-    climbed = np.array([c[a, b] for c, a, b in zip(climbs, path, path[1:], strict=False)])
-    near = climbed <= limits.step + STEEPEST * np.linalg.norm(np.diff(at, axis=0), axis=1)
-    reached = np.append(near, len(z) == 1) | np.insert(near, 0, False)
-    for n in np.flatnonzero(reached):
+    heights = z[np.arange(len(z)), path]
+    for n in connected(at, heights, pieces[np.arange(len(z)), path], frames, ground, limits):
         _, i, k = order[known[n]]
-        out[i][k] = z[n, path[n]]
+        out[i][k] = heights[n]
     return out
+
+
+def connected(
+    points: np.ndarray, heights: np.ndarray, pieces: np.ndarray, frames: np.ndarray, ground: Ground, limits: Limits
+) -> list[int]:
+    """Indices of the places (N, 2), (N,), in order of time, that are ground for the whole walk.
+
+    Steps and slopes join each place to the next two. Of groups that are joined in themselves but interleave in time,
+    as on a ledge that only one foot misses, the largest is ground. Groups one after the other, as before and behind a
+    jump down a wall, all are.
+    """
+    group = np.arange(len(points))
+    for n in range(len(points)):
+        for m in range(max(n - 2, 0), n):
+            was = carried_heights(points[m], heights[m : m + 1], pieces[m : m + 1], frames[m], frames[n], ground)[0]
+            if abs(heights[n] - was) <= limits.step + STEEPEST * np.linalg.norm(points[n] - points[m]):
+                group[group == group[n]] = group[m]
+    members = [np.flatnonzero(group == g) for g in np.unique(group)]
+    members.sort(key=lambda g: (-len(g), np.abs(heights[g]).mean()))
+    taken: list[np.ndarray] = []
+    for g in members:
+        if all(g[-1] < other[0] or g[0] > other[-1] for other in taken):
+            taken.append(g)
+    return sorted(int(n) for g in taken for n in g)
 
 
 def carried_heights(

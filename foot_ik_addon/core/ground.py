@@ -16,8 +16,8 @@ class Ground(Protocol):
         ...
 
     def layers(self, points: np.ndarray, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Heights (N, K) of every ground above or below points (N, 2), highest first, padded with NaN; and (N, K) int,
-        which pieces of ground those are."""
+        """Heights (N, K) of every ground above or below points (N, 2) that can be stood on, so not what lies inside of
+        something solid, highest first, padded with NaN; and (N, K) int, which pieces of ground those are."""
         ...
 
     def carried(self, piece: int, start: int, frames: np.ndarray) -> np.ndarray:

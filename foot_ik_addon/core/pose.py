@@ -132,7 +132,7 @@ def stretched(joints: np.ndarray, target: np.ndarray, most: float, hinge: np.nda
     root, factor = joints[:, :1], np.ones(len(joints))
     if most > 0:
         full = length(np.diff(joints, axis=1)).sum(1)
-        factor = stretch_factor(length(target - joints[:, 0]), full * FARTHEST, most)
+        factor = stretch_factor(length(target - joints[:, 0]), full * soft_start(joints), most)
         joints = root + factor[:, None, None] * (joints - root)
     return Task(joints, target, hinge, np.broadcast_to(reach, (len(joints), 2)), factor)
 
@@ -153,12 +153,17 @@ def solve_chain(task: Task, solver: str) -> tuple[np.ndarray, np.ndarray]:
         full = np.maximum(bones.sum(1), 1e-12)
         span = length(joints[:, 2] - root) / full
         nearest = kept_away(root, target, full * np.minimum(span, reach[:, 0]), np.abs(bones[:, 0] - bones[:, 1]))
-        soft_start = np.clip(span, SOFT_START, FARTHEST)
-        turn = turn_leg(root, joints[:, 1], joints[:, 2], nearest, hinge=hinge, soft_start=soft_start)
+        turn = turn_leg(root, joints[:, 1], joints[:, 2], nearest, hinge=hinge, soft_start=soft_start(joints))
         return np.stack([turn.upper, turn.lower], 1), length(turn.end - target)
     solve = {"FABRIK": fabrik.solve, "CCD": ccd.solve}[solver]
     chain = solve(joints, target, hinge=hinge)
     return turns_from_joints(joints, chain.joints), chain.residual
+
+
+def soft_start(joints: np.ndarray) -> np.ndarray:
+    """(F,): the extension, as a share of the leg, up to which a leg with these joints (F, J, 3) reaches exactly."""
+    full = np.maximum(length(np.diff(joints, axis=1)).sum(1), 1e-12)
+    return np.clip(length(joints[:, -1] - joints[:, 0]) / full, SOFT_START, FARTHEST)
 
 
 def kept_away(root: np.ndarray, target: np.ndarray, near: np.ndarray, folded: np.ndarray) -> np.ndarray:

@@ -16,6 +16,8 @@ from .clip import LEG
 
 TOUCH = 0.02 * LEG
 """A sole point higher than this over the ground hangs: it does not carry."""
+LEVEL = 1e-6
+"""Weight of the tilt: of facets that are equally low the more level one is taken."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,8 @@ class Stance:
             part = z[i : i + 64]
             planes = np.einsum("tij,ntj->nti", self.solve, part[:, self.triples])
             over = np.einsum("nti,si->nts", planes, self.basis) - part[:, None]
-            mean = np.where((over >= -1e-7).all(-1), over.mean(-1), np.inf)
+            tilt = np.linalg.norm(planes[..., 1:], axis=-1)
+            mean = np.where((over >= -1e-7).all(-1), over.mean(-1) + LEVEL * tilt, np.inf)
             best = np.argmin(mean, 1)
             out[i : i + 64] = planes[np.arange(len(part)), best, 1:]
         return out

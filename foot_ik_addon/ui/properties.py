@@ -16,6 +16,8 @@ from bpy.props import (
 from ..blender import live
 
 OVERRIDABLE: set = {"LIBRARY_OVERRIDABLE"}
+FIXED: set = set()
+"""Options of what cannot be animated: it is read once, not in every frame of a render."""
 INSERTABLE: set = {"LIBRARY_OVERRIDABLE", "USE_INSERTION"}
 
 BAKE_TARGETS = (
@@ -54,14 +56,17 @@ class FootIKBase(bpy.types.PropertyGroup):
 class FootIKLeg(bpy.types.PropertyGroup):
     """One leg: its bones, its weights and its solver."""
 
-    name: StringProperty(name="Name", description="What this leg is called in the lists", override=OVERRIDABLE)
-    upper: StringProperty(name="Upper Leg", description="Bone from the hip to the knee", override=OVERRIDABLE)
-    lower: StringProperty(name="Lower Leg", description="Bone from the knee to the ankle", override=OVERRIDABLE)
-    foot: StringProperty(name="Foot", description="Bone whose head is the ankle", override=OVERRIDABLE)
+    name: StringProperty(name="Name", description="What this leg is called in the lists",
+                         options=FIXED, override=OVERRIDABLE)
+    upper: StringProperty(name="Upper Leg", description="Bone from the hip to the knee",
+                          options=FIXED, override=OVERRIDABLE)
+    lower: StringProperty(name="Lower Leg", description="Bone from the knee to the ankle",
+                          options=FIXED, override=OVERRIDABLE)
+    foot: StringProperty(name="Foot", description="Bone whose head is the ankle", options=FIXED, override=OVERRIDABLE)
     toe: StringProperty(name="Toe", description="Bone whose head is the ball of the foot; may be empty",
-                        override=OVERRIDABLE)
+                        options=FIXED, override=OVERRIDABLE)
     enabled: BoolProperty(name="Use Leg", description="Correct this leg", default=True, update=refresh,
-                          override=OVERRIDABLE)
+                          options=FIXED, override=OVERRIDABLE)
     position_weight: FloatProperty(name="Position", description="How far the foot is moved to the ground", default=1.0,
                                    min=0.0, max=1.0, subtype="FACTOR", update=refresh, override=OVERRIDABLE)
     rotation_weight: FloatProperty(name="Rotation", description="How far the foot is turned to the ground", default=1.0,
@@ -70,37 +75,42 @@ class FootIKLeg(bpy.types.PropertyGroup):
                                default=1.0, min=0.0, max=1.0, subtype="FACTOR", update=refresh, override=OVERRIDABLE)
     solver: EnumProperty(
         name="Solver", description="How the leg bends to reach its foot", default="AUTO", update=refresh,
-        override=OVERRIDABLE, items=(
+        options=FIXED, override=OVERRIDABLE, items=(
             ("AUTO", "Automatic", "Two bones where the leg has two, a longer chain where it has more"),
             ("TWO_BONE", "Two Bones", "Closed form for hip, knee and ankle"),
             ("FABRIK", "FABRIK", "For legs of three and more bones, even bends"),
             ("CCD", "CCD", "For legs of three and more bones, bends most near the foot")))
     reach: EnumProperty(
         name="Out of Reach", description="What happens where the leg is too short", default="PELVIS", update=refresh,
-        override=OVERRIDABLE, items=(
+        options=FIXED, override=OVERRIDABLE, items=(
             ("PELVIS", "Lower the Pelvis", "The pelvis moves so that the leg reaches"),
             ("ACCEPT", "Accept", "The foot stays short of the ground"),
             ("STRETCH", "Stretch", "The leg grows, up to the largest stretch")))
     max_stretch: FloatProperty(name="Largest Stretch", description="How much longer the leg may become", default=0.1,
-                               min=0.0, soft_max=0.1, max=0.5, subtype="FACTOR", update=refresh, override=OVERRIDABLE)
+                               min=0.0, soft_max=0.1, max=0.5, subtype="FACTOR", update=refresh,
+                               options=FIXED, override=OVERRIDABLE)
     sole: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
 
 
 class FootIKContact(bpy.types.PropertyGroup):
     """One planned contact of a foot with the ground."""
 
-    leg: StringProperty(name="Leg", description="Leg whose foot touches the ground", override=OVERRIDABLE)
-    start: IntProperty(name="Start", description="First frame of the contact", update=mark_edited, override=OVERRIDABLE)
-    end: IntProperty(name="End", description="Last frame of the contact", update=mark_edited, override=OVERRIDABLE)
+    leg: StringProperty(name="Leg", description="Leg whose foot touches the ground",
+                        options=FIXED, override=OVERRIDABLE)
+    start: IntProperty(name="Start", description="First frame of the contact", update=mark_edited,
+                       options=FIXED, override=OVERRIDABLE)
+    end: IntProperty(name="End", description="Last frame of the contact", update=mark_edited,
+                     options=FIXED, override=OVERRIDABLE)
     mode: EnumProperty(
-        name="Mode", description="What the foot does in this contact", default="AUTO", override=OVERRIDABLE,
+        name="Mode", description="What the foot does in this contact", default="AUTO",
+        options=FIXED, override=OVERRIDABLE,
         update=mark_edited, items=(
             ("AUTO", "Automatic", "As found from the clip", "DOT", 0),
             ("LOCK", "Lock", "The foot is held at its footprint", "LOCKED", 1),
             ("SLIDE", "Slide", "The foot slides as animated and follows the ground", "ARROW_LEFTRIGHT", 2),
             ("NONE", "None", "No contact: the foot is in the air", "X", 3)))
     edited: BoolProperty(name="Edited by Hand", description="Kept as it is when the clip is planned again",
-                         override=OVERRIDABLE)
+                         options=FIXED, override=OVERRIDABLE)
     found_start: IntProperty(name="Found Start", description="First frame of the contact as found in the clip",
                              options={"HIDDEN"}, override=OVERRIDABLE)
     found_end: IntProperty(name="Found End", description="Last frame as found; before the first one for a contact that "
@@ -111,16 +121,18 @@ class FootIKSettings(bpy.types.PropertyGroup):
     """Everything that Foot IK knows about one armature."""
 
     enabled: BoolProperty(name="Live", description="Show the corrected legs in the viewport and in renders",
-                          update=switch, override=OVERRIDABLE)
+                          update=switch, options=FIXED, override=OVERRIDABLE)
     influence: FloatProperty(name="Influence", description="Weight of the whole correction", default=1.0, min=0.0,
                              max=1.0, subtype="FACTOR", update=refresh, override=OVERRIDABLE)
     pelvis: StringProperty(name="Pelvis", description="Bone that is moved to lower or raise the body",
-                           override=OVERRIDABLE)
+                           options=FIXED, override=OVERRIDABLE)
     legs: CollectionProperty(type=FootIKLeg, name="Legs", description="The legs that are corrected",
                              override=INSERTABLE)
-    active_leg: IntProperty(name="Active Leg", description="Leg that is shown below the list", override=OVERRIDABLE)
+    active_leg: IntProperty(name="Active Leg", description="Leg that is shown below the list",
+                            options=FIXED, override=OVERRIDABLE)
     ground_source: EnumProperty(
-        name="Ground", description="What the feet stand on", default="SCENE", override=OVERRIDABLE, items=(
+        name="Ground", description="What the feet stand on", default="SCENE",
+        options=FIXED, override=OVERRIDABLE, items=(
             ("SCENE", "Scene", "Every visible ground-like object; never the character or other deforming ones"),
             ("COLLECTION", "Collection", "The objects of one collection, instances included"),
             ("FLOOR", "Floor", "The flat floor alone")))
@@ -128,29 +140,31 @@ class FootIKSettings(bpy.types.PropertyGroup):
                                        description="Collection whose objects are the ground", override=OVERRIDABLE)
     floor_height: FloatProperty(name="Floor Height", subtype="DISTANCE", unit="LENGTH", soft_min=-10.0, soft_max=10.0,
                                 description="Height of the flat floor that the clip was animated on",
-                                override=OVERRIDABLE)
+                                options=FIXED, override=OVERRIDABLE)
     max_pitch: FloatProperty(name="Largest Pitch", description="Steepest tilt of a foot along its length",
-                             default=0.7, min=0.0, max=1.4, subtype="ANGLE", override=OVERRIDABLE)
+                             default=0.7, min=0.0, max=1.4, subtype="ANGLE", options=FIXED, override=OVERRIDABLE)
     max_roll: FloatProperty(name="Largest Roll", description="Steepest tilt of a foot across its width",
-                            default=0.45, min=0.0, max=1.4, subtype="ANGLE", override=OVERRIDABLE)
+                            default=0.45, min=0.0, max=1.4, subtype="ANGLE", options=FIXED, override=OVERRIDABLE)
     max_step: FloatProperty(name="Largest Step", default=0.4, min=0.0, soft_max=1.0, subtype="FACTOR",
                             description="Highest step that is still ground, as a share of the leg",
-                            override=OVERRIDABLE)
+                            options=FIXED, override=OVERRIDABLE)
     max_shift: FloatProperty(name="Footprint Shift", default=0.5, min=0.0, max=1.0, subtype="FACTOR",
                              description="How far a footprint may move to a better place, as a share of the foot",
-                             override=OVERRIDABLE)
+                             options=FIXED, override=OVERRIDABLE)
     contacts: CollectionProperty(type=FootIKContact, name="Contacts", override=INSERTABLE,
                                  description="The planned contacts of the feet with the ground")
     active_contact: IntProperty(name="Active Contact", description="Contact that is shown below the list",
-                                override=OVERRIDABLE)
+                                options=FIXED, override=OVERRIDABLE)
     use_bake_range: BoolProperty(name="Custom Range", description="Bake other frames than the range of the scene",
-                                 override=OVERRIDABLE)
-    bake_start: IntProperty(name="Start", description="First frame to bake", default=1, override=OVERRIDABLE)
-    bake_end: IntProperty(name="End", description="Last frame to bake", default=250, override=OVERRIDABLE)
+                                 options=FIXED, override=OVERRIDABLE)
+    bake_start: IntProperty(name="Start", description="First frame to bake", default=1,
+                            options=FIXED, override=OVERRIDABLE)
+    bake_end: IntProperty(name="End", description="Last frame to bake", default=250,
+                          options=FIXED, override=OVERRIDABLE)
     bake_step: IntProperty(name="Step", description="Frames from key to key", default=1, min=1, soft_max=10,
-                           override=OVERRIDABLE)
+                           options=FIXED, override=OVERRIDABLE)
     bake_target: EnumProperty(name="Target", description="Where the keys go", default="NEW_ACTION", items=BAKE_TARGETS,
-                              override=OVERRIDABLE)
+                              options=FIXED, override=OVERRIDABLE)
     plan: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     fingerprint: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     shown: BoolProperty(options={"HIDDEN"}, override=OVERRIDABLE)
