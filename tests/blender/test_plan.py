@@ -1,0 +1,207 @@
+"""The plan is a function of clip, ground and settings; it is kept in the file, tells when it is stale, and making it
+changes nothing but the add-on's own settings.
+"""
+import bpy
+import pytest
+from blender import scenes
+
+FRAME = 20
+
+
+def plan():
+    assert bpy.ops.foot_ik.plan() == {"FINISHED"}
+
+
+@pytest.fixture
+def state(addon):
+    """What the plan of the walker is worth now."""
+    module = addon("blender.planning")
+    return lambda: module.plan_state(bpy.context.scene, scenes.rig())
+
+
+@pytest.mark.parametrize("operator", ("detect_legs", "plan"))
+def test_nothing_but_the_settings_changes(operator):
+    scenes.walker("slope", ready=operator == "plan")
+    scenes.visit(FRAME + 0.5)
+    before = scenes.everything()
+    assert getattr(bpy.ops.foot_ik, operator)() == {"FINISHED"}
+    assert {d.split("/")[2].split(":")[0] for d in scenes.differences(before, scenes.everything())} <= {"settings"}
+
+
+def test_plan_does_not_depend_on_frame_or_live():
+    plans = []
+    for frame, live in ((1, False), (33, False), (20, True)):
+        ob = scenes.walker("slope")
+        ob.foot_ik.enabled = live
+        scenes.visit(frame)
+        plan()
+        plans.append(scenes.settings_state(ob.foot_ik)["plan"])
+    assert plans[0] == plans[1] == plans[2] != ""
+
+
+def test_live_shows_the_new_plan_at_once():
+    ob = scenes.walker("slope")
+    ob.foot_ik.enabled = True
+    scenes.visit(FRAME)
+    bpy.data.objects["Ground"].location.z = 0.1
+    plan()
+    pose = scenes.shown(ob)
+    scenes.visit(FRAME)
+    assert scenes.gaps(scenes.shown(ob), pose).max() < 1e-6
+
+
+def test_plan_is_kept_in_the_file(tmp_path):
+    ob = scenes.walker("slope")
+    ob.foot_ik.enabled = True
+    pose, text = scenes.shown(ob, FRAME), ob.foot_ik.plan
+    scenes.save(tmp_path / "saved.blend")
+    scenes.load(tmp_path / "saved.blend")
+    assert scenes.rig().foot_ik.plan == text
+    assert scenes.gaps(scenes.shown(scenes.rig(), FRAME), pose).max() < 1e-6
+
+
+def test_edited_contacts_are_kept_when_planned_again():
+    ob = scenes.walker("slope")
+    contact = ob.foot_ik.contacts[1]
+    contact.start += 2
+    contact.mode = "SLIDE"
+    kept = scenes.settings_state(contact)
+    assert kept["edited"]
+    others = len(ob.foot_ik.contacts)
+    plan()
+    plan()
+    assert kept in [scenes.settings_state(c) for c in ob.foot_ik.contacts]
+    assert len(ob.foot_ik.contacts) == others
+
+
+def key_moved(ob):
+    scenes.curve(ob, "thigh.L", "rotation_quaternion", 1).keyframe_points[10].co.y += 0.1
+
+
+def curve_muted(ob):
+    scenes.curve(ob, "thigh.L", "rotation_quaternion", 1).mute = True
+
+
+def ground_moved(_):
+    bpy.data.objects["Ground"].location.z += 0.1
+
+
+def ground_edited(_):
+    bpy.data.objects["Ground"].data.vertices[0].co.z += 0.1
+
+
+def ground_added(_):
+    bpy.context.scene.collection.objects.link(scenes.strip("More", [(-1.0, 0.5), (1.0, 0.5)]))
+
+
+def character_moved(ob):
+    ob.location.x += 0.1
+
+
+def range_changed(_):
+    bpy.context.scene.frame_end -= 5
+
+
+def source_changed(ob):
+    ob.foot_ik.ground_source = "FLOOR"
+
+
+def contact_edited(ob):
+    ob.foot_ik.contacts[0].mode = "NONE"
+
+
+def other_action(ob):
+    ob.animation_data.action = bpy.data.actions.new("Other")
+
+
+CHANGES = (key_moved, curve_muted, ground_moved, ground_edited, ground_added, character_moved, range_changed,
+           source_changed, contact_edited, other_action)
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda f: f.__name__)
+def test_plan_is_stale_after(change, state):
+    ob = scenes.walker("slope")
+    assert state() == "CURRENT"
+    change(ob)
+    assert state() == "STALE"
+    if change is not other_action:
+        plan()
+        assert state() == "CURRENT"
+
+
+def visited(_):
+    scenes.visit(33)
+
+
+def live(ob):
+    ob.foot_ik.enabled = True
+
+
+def weights(ob):
+    ob.foot_ik.influence = ob.foot_ik.legs[0].lock_weight = 0.5
+
+
+def saved(_):
+    scenes.save(scenes.Path(bpy.app.tempdir) / "saved.blend")
+
+
+@pytest.mark.parametrize("change", (visited, live, weights, saved), ids=lambda f: f.__name__)
+def test_plan_stays_current_when(change, state):
+    change(scenes.walker("slope"))
+    assert state() == "CURRENT"
+
+
+def test_no_plan_is_told(state):
+    scenes.walker("slope", ready=False)
+    assert state() == "NONE"
+
+
+@pytest.mark.parametrize("done", (0, 1, 10, 40))
+@pytest.mark.parametrize("work", ("detect_legs", "plan_clip", "bake"))
+def test_cancelled_work_leaves_everything_as_it_was(addon, work, done):
+    """As Esc does in a window: the generator is closed after some steps."""
+    ob = scenes.walker("slope")
+    ob.foot_ik.enabled = True
+    scenes.visit(FRAME)
+    before = scenes.everything()
+    scene = bpy.context.scene
+    module = addon("blender.bake" if work == "bake" else "blender.planning")
+    arguments = (1, 46, 1, "NEW_ACTION") if work == "bake" else ()
+    steps = getattr(module, work)(scene, ob, *arguments)
+    for _ in range(min(done, 20 if work == "detect_legs" else done)):
+        next(steps)
+    steps.close()
+    assert scenes.differences(before, scenes.everything()) == []
+
+
+def test_undo_takes_a_plan_back():
+    scenes.walker("slope")
+    bpy.ops.ed.undo_push(message="before")
+    before = scenes.everything()
+    scenes.rig().foot_ik.legs[0].reach = "ACCEPT"
+    bpy.data.objects["Ground"].location.z = 0.2
+    bpy.ops.ed.undo_push(message="changed")
+    bpy.ops.foot_ik.plan("EXEC_DEFAULT", True)
+    assert scenes.rig().foot_ik.plan != before["Mannequin"]["settings"]["plan"]
+    bpy.ops.ed.undo()
+    assert scenes.rig().foot_ik.plan == before["Mannequin"]["settings"]["plan"]
+    bpy.ops.ed.undo()
+    assert scenes.differences(before, scenes.everything()) == []
+
+
+def test_live_without_its_collection_keeps_the_animation():
+    """As the plan does, live refuses to take the whole scene for a collection that is not set."""
+    ob = scenes.walker("slope")
+    raw = scenes.shown(ob, FRAME)
+    ob.foot_ik.plan, ob.foot_ik.ground_source = "", "COLLECTION"
+    ob.foot_ik.enabled = True
+    assert scenes.gaps(scenes.shown(ob, FRAME), raw).max() == 0.0
+
+
+def test_toggle_plans_first_where_there_is_no_plan():
+    ob = scenes.walker("slope", ready=False)
+    bpy.ops.foot_ik.detect_legs()
+    assert bpy.ops.foot_ik.toggle() == {"FINISHED"}
+    assert ob.foot_ik.enabled and ob.foot_ik.plan
+    bpy.ops.foot_ik.toggle()
+    assert not ob.foot_ik.enabled
