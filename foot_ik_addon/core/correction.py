@@ -20,11 +20,18 @@ LEAD = 0.3
 
 
 def correct_foot(
-    clip: Clip, leg: Leg, sole: Sole, prints: list[Footprint], ground: Ground, lock: float
+    clip: Clip,
+    leg: Leg,
+    sole: Sole,
+    prints: list[Footprint],
+    ground: Ground,
+    lock: float,
+    ride: np.ndarray | float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Moves (F, 3) of the ball and turns (F, 3) about it, a rotation vector, of one foot over the whole clip.
 
-    `lock` 1 holds each contact at its footprint, 0 lets the foot slide as animated and only follow the ground.
+    `lock` 1 holds each contact at its footprint, 0 lets the foot slide as animated and only follow the ground. In the
+    air the foot takes part in the motion `ride` (F, 3) of the body: it climbs with it, and does not hurry ahead.
     """
     move, turn = np.zeros((2, len(clip), 3))
     known = np.zeros(len(clip), bool)
@@ -33,9 +40,9 @@ def correct_foot(
         span = slice(p.contact.start, p.contact.stop)
         move[span], turn[span] = in_contact(tracks[span, HEEL], tracks[span, BALL], p, ground, lock, clip.fps)
         known[span] = True
-    both = np.concatenate([move, turn], 1)
+    both = np.concatenate([move - ride, turn], 1)
     fill(both, known, clip.frames(LEAD), clip.fps)
-    return both[:, :3], both[:, 3:]
+    return both[:, :3] + ride, both[:, 3:]
 
 
 def in_contact(

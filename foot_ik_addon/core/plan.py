@@ -100,23 +100,44 @@ def make_plan(clip: Clip, ground: Ground, options: Options) -> Plan:
 
 def follow(clip: Clip, soles: list[Sole], prints: list[list[Footprint]], ground: Ground, options: Options) -> Plan:
     """Corrections that carry the feet to their footprints, and the pelvis that they need."""
-    feet, pelvis = [], []
     reach = np.array([reach_limits(leg.extension) for leg in clip.legs])
-    for leg, sole, foot in zip(clip.legs, soles, prints, strict=True):
-        tracks = sole.tracks(leg)
-        both = []
-        for lock in (SLIDING, LOCKED):
-            move, turn = correct_foot(clip, leg, sole, foot, ground, lock)
-            after = moved(tracks, tracks[:, BALL], move, turn)
-            move += clear_swings(clip, tracks, after, standing(foot, len(clip)), ground)
-            both.append((move, turn))
-        feet.append(
-            FootPlan(sole.points[BALL], bool(sole.on_toe[BALL]), *(np.stack(x) for x in zip(*both, strict=True)))
+    locks = [follow_locked(clip, soles, prints, ground, options, reach, lock) for lock in (SLIDING, LOCKED)]
+    feet = tuple(
+        FootPlan(
+            sole.points[BALL], bool(sole.on_toe[BALL]), *(np.stack([feet[i][k] for feet, _ in locks]) for k in (0, 1))
         )
-    for lock in (SLIDING, LOCKED):
-        tube = pelvis_tube(clip, soles, prints, [(f.move[lock], f.turn[lock]) for f in feet], reach, options)
-        pelvis.append(pelvis_curve(*tube, clip.fps))
-    return Plan(tuple(feet), np.stack(pelvis), reach)
+        for i, sole in enumerate(soles)
+    )
+    return Plan(feet, np.stack([pelvis for _, pelvis in locks]), reach)
+
+
+def follow_locked(
+    clip: Clip,
+    soles: list[Sole],
+    prints: list[list[Footprint]],
+    ground: Ground,
+    options: Options,
+    reach: np.ndarray,
+    lock: int,
+) -> tuple[list[tuple[np.ndarray, np.ndarray]], np.ndarray]:
+    """Moves and turns (F, 3) of each foot, and heights (F,) of the pelvis, for one lock weight.
+
+    The feet that stand tell the pelvis where to go; feet in the air then go along with it.
+    """
+    tracks = [sole.tracks(leg) for leg, sole in zip(clip.legs, soles, strict=True)]
+
+    def feet(ride: np.ndarray | float) -> list[tuple[np.ndarray, np.ndarray]]:
+        return [
+            correct_foot(clip, leg, sole, foot, ground, lock, ride)
+            for leg, sole, foot in zip(clip.legs, soles, prints, strict=True)
+        ]
+
+    body = pelvis_curve(*pelvis_tube(clip, soles, prints, feet(0.0), reach, options), clip.fps)
+    out = []
+    for points, foot, (move, turn) in zip(tracks, prints, feet(body[:, None] * UP), strict=True):
+        after = moved(points, points[:, BALL], move, turn)
+        out.append((move + clear_swings(clip, points, after, standing(foot, len(clip)), ground), turn))
+    return out, pelvis_curve(*pelvis_tube(clip, soles, prints, out, reach, options), clip.fps)
 
 
 def pelvis_tube(
