@@ -22,6 +22,8 @@ class Piece:
     height: Heights
     motion: Motion | None = None
     """Frames (N,) -> (N, 4, 4), in metres; None stays."""
+    solid: bool = False
+    """Filled from its top down: nothing below its top can be stood on."""
 
     def at(self, frames: np.ndarray) -> np.ndarray:
         return np.tile(np.eye(4), (len(frames), 1, 1)) if self.motion is None else self.motion(np.asarray(frames))
@@ -68,6 +70,10 @@ class Pieces:
 
     def layers(self, points: np.ndarray, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         z = self.stack(points, frames)
+        filled = [i for i, p in enumerate(self.pieces) if p.solid]
+        if filled:
+            top = np.where(np.isfinite(z[:, filled]), z[:, filled], -np.inf).max(1, keepdims=True)
+            z = np.where(z < top, np.nan, z)
         order = np.argsort(np.where(np.isfinite(z), -z, np.inf), axis=1, kind="stable")
         z = np.take_along_axis(z, order, 1)
         return z, np.where(np.isfinite(z), order, -1)

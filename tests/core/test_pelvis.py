@@ -39,9 +39,6 @@ def test_flat_stays_flat():
     np.testing.assert_allclose(curve(np.full(100, 0.3), 0.0, 1.0), 0.3, atol=1e-9)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the cosine transform levels the padded ends; after a second of padding 12 mm are left of that"
-)
 @pytest.mark.parametrize("rate", [0.5, -0.5])
 @pytest.mark.parametrize("fps", [24.0, 60.0])
 def test_a_constant_climb_stays_one_to_the_first_and_last_frame(rate, fps):

@@ -155,7 +155,7 @@ def test_on_the_flat_floor_locking_a_clean_clip_hardly_moves_it(walk):
     """No more than taking its own slide out needs: the first and last frames of a contact move by some millimetres, and
     the bones' axes, which are 1.7 long here, by a hundredth of a radian."""
     out = result(walk, "flat")
-    assert moved_most(out.before, out.after) < 0.02
+    assert moved_most(out.before, out.after) < 0.025
 
 
 def test_locking_takes_out_the_slide_and_no_lock_leaves_it():
@@ -165,19 +165,14 @@ def test_locking_takes_out_the_slide_and_no_lock_leaves_it():
     assert half == pytest.approx(free / 2, rel=0.1)
 
 
-RIDGE = pytest.mark.xfail(
-    strict=True, reason="on a ridge under its middle line rounding decides to which side a foot rolls (test_rest.py)"
-)
-
-
-@pytest.mark.parametrize("name", ["up", pytest.param("bumps", marks=RIDGE), "stairs", "rubble", "rocking"])
+@pytest.mark.parametrize("name", ["up", "bumps", "stairs", "rubble", "rocking"])
 def test_scene_in_a_mirror_gives_the_pose_in_a_mirror(name):
     ground, clip = GROUNDS[name], CLIPS["walk"]
     plain, other = result("walk", name), planted(walks.mirrored(clip), grounds.Mirrored(ground))
     assert moved_most(walks.mirrored(plain.after), other.after) < 1e-6
 
 
-@pytest.mark.parametrize("name", ["up", pytest.param("bumps", marks=RIDGE), "stairs", "rubble", "rocking"])
+@pytest.mark.parametrize("name", ["up", "bumps", "stairs", "rubble", "rocking"])
 def test_scene_turned_about_z_gives_the_pose_turned(name, angle=0.7):
     plain, ground = result("walk", name), GROUNDS[name]
     other = planted(clip_of(walks.turned(WALKS["walk"], angle)), grounds.Turned(ground, angle))
