@@ -9,7 +9,7 @@ import numpy as np
 from .clip import BALL, HEEL, LEG, Clip, Leg, Sole
 from .contacts import Contact
 from .ground import Ground
-from .rest import TOUCH, Limits, Stance
+from .rest import TOUCH, Limits, stance_from
 from .rotations import align, transform
 
 HEADROOM = 0.5
@@ -179,7 +179,7 @@ def carried_heights(
 
 def on_ground(p: Footprint, base: float, sole: Sole, ground: Ground, limits: Limits) -> Footprint | None:
     """Lay one footprint on the ground near the height `base`; None where nothing carries it."""
-    stance = Stance(sole.plan)
+    stance = stance_from(sole.plan.tobytes())
     outline = np.concatenate([sole.plan, grown(sole.plan)])
     forward = np.array([np.cos(p.yaw), np.sin(p.yaw)])
     across = np.array([-forward[1], forward[0]])

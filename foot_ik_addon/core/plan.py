@@ -101,7 +101,9 @@ def make_plan(clip: Clip, ground: Ground, options: Options) -> Plan:
 def follow(clip: Clip, soles: list[Sole], prints: list[list[Footprint]], ground: Ground, options: Options) -> Plan:
     """Corrections that carry the feet to their footprints, and the pelvis that they need."""
     reach = np.array([reach_limits(leg.extension) for leg in clip.legs])
-    locks = [follow_locked(clip, soles, prints, ground, options, reach, lock) for lock in (SLIDING, LOCKED)]
+    any_locked = any(p.contact.locked for foot in prints for p in foot)
+    locks = [follow_locked(clip, soles, prints, ground, options, reach, SLIDING)]
+    locks += [follow_locked(clip, soles, prints, ground, options, reach, LOCKED)] if any_locked else locks
     feet = tuple(
         FootPlan(
             sole.points[BALL], bool(sole.on_toe[BALL]), *(np.stack([feet[i][k] for feet, _ in locks]) for k in (0, 1))

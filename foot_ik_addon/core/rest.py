@@ -8,6 +8,7 @@ facet of their upper convex hull over the middle. It is found among all triples 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -46,6 +47,13 @@ class Rest:
     hang: np.ndarray
     """(N,): share of the sole that is higher than `TOUCH` above the ground."""
     price: np.ndarray
+
+
+@lru_cache(maxsize=64)
+def stance_from(plan: bytes) -> Stance:
+    """The stance of a sole whose points on paper are the doubles of `plan`; made once, since it takes longer than a
+    live frame."""
+    return Stance(np.frombuffer(plan).reshape(-1, 2))
 
 
 class Stance:
