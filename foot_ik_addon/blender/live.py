@@ -99,7 +99,7 @@ def restore(ob: bpy.types.Object) -> None:
 def apply(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, frame: float, fps: float) -> None:
     """Write the corrected pose of the frame that the depsgraph has evaluated; the channels hold animated values."""
     evaluated = ob.evaluated_get(depsgraph)
-    if not evaluated.is_evaluated or ob.mode == "EDIT" or ob.data.pose_position == "REST" or is_stale(ob, evaluated):
+    if not evaluated.is_evaluated or ob.mode == "EDIT" or ob.data.pose_position == "REST":
         return
     try:
         rig, weights = read_rig(ob), read_weights(evaluated)
@@ -136,17 +136,6 @@ def keep(ob: bpy.types.Object, names: list[str]) -> None:
         kept.mode, kept.rotation = bone.rotation_mode, four(read_rotation(bone))
         kept.location, kept.scale = bone.location, bone.scale
     ob.foot_ik.shown = True
-
-
-def is_stale(ob: bpy.types.Object, evaluated: bpy.types.Object) -> bool:
-    """Whether an evaluated object still holds what was written last: Blender does not evaluate what nobody sees."""
-    moved = False
-    for kept in ob.foot_ik.base:
-        bone = evaluated.pose.bones.get(kept.name)
-        if bone is None or four(read_rotation(bone)) != tuple(kept.shown_rotation):
-            return False
-        moved |= tuple(kept.rotation) != tuple(kept.shown_rotation)
-    return moved
 
 
 def note_shown(ob: bpy.types.Object) -> None:
