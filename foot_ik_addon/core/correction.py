@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from .clip import BALL, HEEL, Clip, Leg, Sole, runs
+from .clip import BALL, HEEL, LEG, Clip, Leg, Sole, runs
 from .footprints import Footprint
 from .ground import Ground
+from .rest import TOUCH
 from .rotations import align, from_rotvec, rotate, to_rotvec, transform
 
-ROLL = 0.12
-"""Seconds in which a foot that rolls is let down from the plane of its sole to the ground under heel or ball."""
+UNSURE = 0.006 * LEG
+"""What is known of the height of a sole's points among each other: they come from one moment of the clip."""
 LEAD = 0.3
 """Seconds in which a foot that enters or leaves the clip in the air loses the speed of its contact's correction."""
 
@@ -38,7 +39,7 @@ def correct_foot(
     tracks = sole.tracks(leg)
     for p in prints:
         span = slice(p.contact.start, p.contact.stop)
-        move[span], turn[span] = in_contact(tracks[span, HEEL], tracks[span, BALL], p, ground, lock, clip.fps)
+        move[span], turn[span] = in_contact(tracks[span], sole.plan, p, ground, lock)
         known[span] = True
     both = np.concatenate([move - ride, turn], 1)
     fill(both, known, clip.frames(LEAD), clip.fps)
@@ -46,9 +47,11 @@ def correct_foot(
 
 
 def in_contact(
-    heel: np.ndarray, ball: np.ndarray, p: Footprint, ground: Ground, lock: float, fps: float
+    tracks: np.ndarray, plan: np.ndarray, p: Footprint, ground: Ground, lock: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Moves (n, 3) and turns (n, 3) in the frames of one contact, from the animated tracks (n, 3) of heel and ball."""
+    """Moves (n, 3) and turns (n, 3) in the frames of one contact, from the animated tracks (n, S, 3) of its sole,
+    which is `plan` (S, 2) on paper."""
+    heel, ball = tracks[:, HEEL], tracks[:, BALL]
     frames = np.arange(p.contact.start, p.contact.stop)
     carried = ground.carried(p.piece, p.frame, frames)
     hold = lock if p.contact.locked else 0.0
@@ -57,23 +60,24 @@ def in_contact(
     origin = transform(carried, p.place)
 
     lower = np.minimum(heel[:, 2], ball[:, 2])
-    alone = one_point(p.contact.heel & p.contact.ball, ROLL * fps)
+    w = ball_weight(p.contact.heel, p.contact.ball)
+    down = let_down(tracks[..., 2], p.gaps, w, plan)
 
-    def standing(track: np.ndarray, from_ball: np.ndarray, hollow: float) -> np.ndarray:
+    def standing(track: np.ndarray, from_ball: np.ndarray) -> np.ndarray:
         """Where a point of the sole belongs: at its place in the footprint or as animated, on the ground and as high
         above it. `from_ball` (3,) leads there from the ball on the flat floor. What the lower of heel and ball is above
         the floor is kept upright; what the other is higher leans with the sole, as it does on a rigid foot."""
         spread = p.tilt @ from_ball
         xy = (1 - hold) * (track + spread - from_ball)[:, :2] + hold * transform(carried, p.place + spread)[:, :2]
-        z = origin[:, 2] + ((xy - origin[:, :2]) * gradient).sum(1) + lower - alone * hollow
+        z = origin[:, 2] + ((xy - origin[:, :2]) * gradient).sum(1) + lower - down
         return np.column_stack([xy, z]) + (track[:, 2] - lower)[:, None] * normal
 
     yaw = hold * yaw_to_print(heel, ball, p)
     turn = carried[:, :3, :3] @ p.tilt if hold else align(np.array([0.0, 0.0, 1.0]), normal)
     turn = turn @ from_rotvec(yaw[:, None] * (0.0, 0.0, 1.0))
-    by_ball = standing(ball, np.zeros(3), p.hollow[1])
-    by_heel = standing(heel, np.append(p.heel - p.ball, 0.0), p.hollow[0]) + rotate(turn, ball - heel)
-    w = ball_weight(p.contact.heel, p.contact.ball)[:, None]
+    by_ball = standing(ball, np.zeros(3))
+    by_heel = standing(heel, np.append(p.heel - p.ball, 0.0)) + rotate(turn, ball - heel)
+    w = w[:, None]
     return (1 - w) * by_heel + w * by_ball - ball, to_rotvec(turn)
 
 
@@ -100,13 +104,19 @@ def ball_weight(heel: np.ndarray, ball: np.ndarray) -> np.ndarray:
     return w
 
 
-def one_point(flat: np.ndarray, ramp: float) -> np.ndarray:
-    """(n,): 0 where the foot is flat, rising to 1 over `ramp` frames where it stands on heel or ball alone."""
-    if not flat.any():
-        return np.ones(len(flat))
-    index = np.arange(len(flat))
-    away = np.abs(index[:, None] - np.flatnonzero(flat)).min(1)
-    return quintic(np.minimum(away / ramp, 1.0))
+def let_down(heights: np.ndarray, gaps: np.ndarray, weight: np.ndarray, plan: np.ndarray) -> np.ndarray:
+    """(n,): how far a foot that rolls over heel or ball is let down from the plane of its sole, until it touches.
+
+    `heights` (n, S) are those of the animated sole, `gaps` (S,) what the ground lies below the resting sole, `weight`
+    (n,) as `ball_weight` has it, `plan` (S, 2) the sole on paper. A foot whose heel or ball hangs over an edge stays
+    in its plane while it stands on that.
+    """
+    if not gaps.any():
+        return np.zeros(len(heights))
+    raised = np.maximum(heights - heights.min(1, keepdims=True) - UNSURE, 0.0)
+    touch = np.minimum((raised + gaps).min(1), TOUCH)
+    back, front = plan[:, 0] <= plan[HEEL, 0], plan[:, 0] >= plan[BALL, 0]
+    return touch * ((1 - weight) * (gaps[back].min() < TOUCH) + weight * (gaps[front].min() < TOUCH))
 
 
 def quintic(x: np.ndarray) -> np.ndarray:
@@ -122,6 +132,7 @@ def fill(values: np.ndarray, known: np.ndarray, lead: float, fps: float) -> None
     """
     spans = runs(known)
     if not spans:
+        values[:] = 0.0
         return
     for (_, a), (b, _) in zip(spans, spans[1:], strict=False):
         leave, arrive = outward_speed(values, known, a - 1, 1, fps), -outward_speed(values, known, b, -1, fps)

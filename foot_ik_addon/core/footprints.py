@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -10,7 +10,8 @@ from .clip import BALL, HEEL, LEG, Clip, Leg, Sole
 from .contacts import Contact
 from .ground import Ground
 from .rest import TOUCH, Limits, stance_from
-from .rotations import align, transform
+from .rotations import align
+from .route import Place, route
 
 HEADROOM = 0.5
 """Rays that sample the ground start this much of a leg above where the foot is expected."""
@@ -18,14 +19,10 @@ SHIFTS = np.linspace(-1, 1, 9)
 """Places along the foot at which a footprint is tried, as shares of the largest shift."""
 SHIFT_PRICE = 0.04
 """A shift of a foot's length costs as much as a mean gap of this share of its length."""
-STEEPEST = np.tan(np.radians(40.0))
-"""Rise over run between two footprints, beyond a single step, that is still ground and not the foot of a cliff."""
 CLEAR = 0.015 * LEG
 """Room that a footprint leaves around the sole, so that a foot that rolls does not graze a riser."""
 RISER_PRICE = 4 * TOUCH
 """What it costs to stand nearer to a riser, as a mean gap under the sole: more than to hang over an edge."""
-START_PRICE = 0.5
-"""The first footprint is looked for near the floor of the clip: a distance from it counts as so much climbing."""
 HELD = 0.25
 """Seconds: a swing cut by an end of the clip that lasts longer than this gets a footprint of its own there."""
 
@@ -46,9 +43,8 @@ class Footprint:
     """(3,): the ball's place on the ground."""
     tilt: np.ndarray
     """(3, 3): rotation from the flat floor to the ground."""
-    hollow: tuple[float, float] = (0.0, 0.0)
-    """How far the ground lies below the plane of the sole at the heel and at the ball: a foot that stands on one of
-    them alone is let down by that."""
+    gaps: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    """(S,): how far the ground lies below the sole's points when it rests."""
 
 
 def lay_footprints(
@@ -107,73 +103,13 @@ def on_floor(clip: Clip, leg: Leg, sole: Sole, contact: Contact) -> Footprint:
 
 
 def expected_heights(prints: list[list[Footprint]], ground: Ground, limits: Limits) -> list[np.ndarray]:
-    """Height of the ground on which each footprint lies: one path through the layers of the ground, in order of time.
-
-    The path that climbs least is taken (Viterbi), so that a roof, a bridge or a storey below is not mistaken for the
-    ground; a lift that carries the feet is not a climb. A footprint that no step or slope leads to has NaN.
-    """
+    """Per leg, the heights of the ground near which its footprints lie; NaN where there is none."""
     order = sorted((p.frame, i, k) for i, foot in enumerate(prints) for k, p in enumerate(foot))
+    ordered = [prints[i][k] for _, i, k in order]
+    places = [Place((p.ball + p.heel) / 2, p.frame, p.contact.start, p.contact.stop) for p in ordered]
     out = [np.full(len(foot), np.nan) for foot in prints]
-    if not order:
-        return out
-    points = np.array([(prints[i][k].ball + prints[i][k].heel) / 2 for _, i, k in order])
-    frames = np.array([f for f, _, _ in order])
-    layers, pieces = ground.layers(points, frames)
-    known = np.flatnonzero(np.isfinite(layers).any(1))
-    if not len(known):
-        return out
-    z, pieces, at, frames = layers[known], pieces[known], points[known], frames[known]
-    cost = np.where(np.isfinite(z[0]), START_PRICE * np.abs(z[0]), np.inf)
-    back = []
-    for n in range(1, len(z)):
-        meanwhile = carried_heights(at[n - 1], z[n - 1], pieces[n - 1], frames[n - 1], frames[n], ground)
-        climb = np.abs(z[n][None, :] - meanwhile[:, None])
-        step = np.where(np.isfinite(climb), cost[:, None] + climb, np.inf)
-        back.append(np.argmin(step, 0))
-        cost = step.min(0)
-    path = [int(np.argmin(cost))]
-    for row in reversed(back):
-        path.append(int(row[path[-1]]))
-    path.reverse()
-    heights = z[np.arange(len(z)), path]
-    for n in connected(at, heights, pieces[np.arange(len(z)), path], frames, ground, limits):
-        _, i, k = order[known[n]]
-        out[i][k] = heights[n]
-    return out
-
-
-def connected(
-    points: np.ndarray, heights: np.ndarray, pieces: np.ndarray, frames: np.ndarray, ground: Ground, limits: Limits
-) -> list[int]:
-    """Indices of the places (N, 2), (N,), in order of time, that are ground for the whole walk.
-
-    Steps and slopes join each place to the next two. Of groups that are joined in themselves but interleave in time,
-    as on a ledge that only one foot misses, the largest is ground. Groups one after the other, as before and behind a
-    jump down a wall, all are.
-    """
-    group = np.arange(len(points))
-    for n in range(len(points)):
-        for m in range(max(n - 2, 0), n):
-            was = carried_heights(points[m], heights[m : m + 1], pieces[m : m + 1], frames[m], frames[n], ground)[0]
-            if abs(heights[n] - was) <= limits.step + STEEPEST * np.linalg.norm(points[n] - points[m]):
-                group[group == group[n]] = group[m]
-    members = [np.flatnonzero(group == g) for g in np.unique(group)]
-    members.sort(key=lambda g: (-len(g), np.abs(heights[g]).mean()))
-    taken: list[np.ndarray] = []
-    for g in members:
-        if all(g[-1] < other[0] or g[0] > other[-1] for other in taken):
-            taken.append(g)
-    return sorted(int(n) for g in taken for n in g)
-
-
-def carried_heights(
-    point: np.ndarray, heights: np.ndarray, pieces: np.ndarray, start: int, stop: int, ground: Ground
-) -> np.ndarray:
-    """(K,): where ground that was at `heights` (K,) over a point (2,) at one frame has been carried to by another."""
-    out = heights.copy()
-    for k in np.flatnonzero(np.isfinite(heights)):
-        matrix = ground.carried(int(pieces[k]), int(start), np.array([stop]))[0]
-        out[k] = transform(matrix, np.append(point, heights[k]))[2]
+    for (_, i, k), height in zip(order, route(places, ground, limits), strict=True):
+        out[i][k] = height
     return out
 
 
@@ -202,7 +138,6 @@ def on_ground(p: Footprint, base: float, sole: Sole, ground: Ground, limits: Lim
     normal = np.array([*(-rest.slope[best, 0] * forward - rest.slope[best, 1] * across), 1.0])
     under = np.where(found[best], heights[best], -np.inf)[:count]
     gap = np.where(found[best], planes[best] - heights[best], 0.0)[:count]
-    back, front = sole.plan[:, 0] <= sole.plan[HEEL, 0], sole.plan[:, 0] >= sole.plan[BALL, 0]
     return replace(
         p,
         piece=int(pieces[best, int(np.argmax(under))]),
@@ -210,14 +145,8 @@ def on_ground(p: Footprint, base: float, sole: Sole, ground: Ground, limits: Lim
         heel=p.heel + balls[best] - p.ball,
         place=np.append(balls[best], rest.height[best]),
         tilt=align(np.array([0.0, 0.0, 1.0]), normal),
-        hollow=(hollow_of(gap[back]), hollow_of(gap[front])),
+        gaps=np.maximum(gap, 0.0),
     )
-
-
-def hollow_of(gaps: np.ndarray) -> float:
-    """How far a part of the sole with these gaps (n,) may be let down: not at all where it hangs over an edge."""
-    least = float(gaps.min())
-    return max(least, 0.0) if least < TOUCH else 0.0
 
 
 def grown(plan: np.ndarray) -> np.ndarray:

@@ -156,7 +156,7 @@ def pelvis_tube(
     lowest, highest = np.full(len(clip), -np.inf), np.full(len(clip), np.inf)
     for i, (leg, sole, foot, (move, turn)) in enumerate(zip(clip.legs, soles, prints, moves, strict=True)):
         stands = standing(foot, len(clip))
-        weight[i] = smoothed(stands.astype(float), clip.frames(SUPPORT_BLUR)) + AIRBORNE
+        weight[i] = smoothed(stands.astype(float), clip.frames(SUPPORT_BLUR)) + AIRBORNE if foot else 0.0
         ball = sole.tracks(leg)[:, BALL]
         ankle = moved(leg.joints[:, 2:], ball, move, turn)[:, 0]
         lift[i] = ankle[:, 2] - leg.joints[:, 2, 2]
@@ -166,7 +166,7 @@ def pelvis_tube(
             low = root_interval(leg.joints[:, 0], ankle, near * leg.length, UP)[1]
             highest = np.fmin(highest, high)
             lowest = np.fmax(lowest, np.where(stands, low, -np.inf))
-    return (weight * lift).sum(0) / weight.sum(0), lowest, highest
+    return (weight * lift).sum(0) / np.maximum(weight.sum(0), 1e-9), lowest, highest
 
 
 def moved(points: np.ndarray, ball: np.ndarray, move: np.ndarray, turn: np.ndarray) -> np.ndarray:
