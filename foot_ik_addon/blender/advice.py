@@ -215,7 +215,11 @@ def on_plan(scene: bpy.types.Scene, ob: bpy.types.Object) -> Iterator[Advice]:
         if settings.enabled:
             yield Advice("Without a plan no foot is locked to its footprint", "foot_ik.plan", "Plan")
         return
-    saved = unpack_plan(settings.plan)
+    try:
+        saved = unpack_plan(settings.plan)
+    except Refusal as refusal:
+        yield Advice(str(refusal), "foot_ik.plan", "Plan Again")
+        return
     if not set(saved.legs) >= {leg.foot for leg in used_legs(ob)}:
         yield Advice("The plan was made for other legs", "foot_ik.plan", "Plan Again")
     elif settings.enabled and not in_range(saved, scene.frame_current):

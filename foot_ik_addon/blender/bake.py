@@ -13,7 +13,7 @@ from .apply import Channels, Weights, corrected_channels, in_range, read_weights
 from .channels import in_mode, rotation_path
 from .compat import Bag, assign_action, ensured_bag, ensured_fcurve, slot_identifier
 from .planning import Steps
-from .refusals import constraint_check, refuse_unmovable, writable_or_refuse
+from .refusals import constraint_check, refuse_baked, refuse_unmovable, writable_or_refuse
 from .rig import Refusal, Rig, read_rig
 from .sampling import Sample, joined, layer_of, read_frame
 
@@ -50,6 +50,7 @@ def bake(scene: bpy.types.Scene, ob: bpy.types.Object, start: int, end: int, ste
         raise Refusal(f"There are no frames from {start} to {end} in steps of {step}: set the range to bake")
     rig = read_rig(ob)
     refuse_animation(ob, target)
+    refuse_baked(ob, start, end)
     frames = sorted({*range(start, end + 1, step), end})
     with live.suspended(ob):
         refuse_unmovable(ob, rig)
@@ -61,6 +62,9 @@ def bake(scene: bpy.types.Scene, ob: bpy.types.Object, start: int, end: int, ste
         else:
             copy_action(ob, data)
         write_keys(ob, data, keys, frames, LINEAR if step == 1 else BEZIER, (scene.frame_start, scene.frame_end))
+        if ob.foot_ik.baked is not None:  # an earlier bake that is no longer played is kept
+            ob.foot_ik.baked.use_fake_user = True
+        ob.foot_ik.baked, ob.foot_ik.baked_start, ob.foot_ik.baked_end = data.action, start, end
         if target == "NLA":
             push_up(data)
         ob.foot_ik.enabled = False

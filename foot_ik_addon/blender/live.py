@@ -17,6 +17,7 @@ from mathutils import Matrix
 from .apply import Channels, corrected_channels, read_weights, saved_plan
 from .channels import in_mode, read_rotation, to_matrix, write_rotation
 from .flush import flush, give_back, is_flushed
+from .refusals import baked_frames
 from .rig import Refusal, read_rig
 from .sampling import layers_of, read_frame
 from .snapshot import refilled
@@ -100,6 +101,9 @@ def apply(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, frame: float, fp
     """Write the corrected pose of the frame that the depsgraph has evaluated; the channels hold animated values."""
     evaluated = ob.evaluated_get(depsgraph)
     if not evaluated.is_evaluated or ob.mode == "EDIT" or ob.data.pose_position == "REST":
+        return
+    baked = baked_frames(ob)
+    if baked and baked[0] <= frame <= baked[1]:
         return
     try:
         rig, weights = read_rig(ob), read_weights(evaluated)

@@ -16,7 +16,7 @@ from . import detect, live
 from .apply import options_of
 from .fingerprint import fingerprint
 from .ground import MeshGround
-from .refusals import constraint_check, refuse_missing_collection, refuse_unmovable, writable_or_refuse
+from .refusals import constraint_check, refuse_baked, refuse_missing_collection, refuse_unmovable, writable_or_refuse
 from .rig import Refusal, read_rig, used_legs
 from .sampling import Sample, leg_length, step_through, to_clip
 from .snapshot import put_back, refilled, values_of
@@ -116,6 +116,7 @@ def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
     rig = read_rig(ob)
     settings = ob.foot_ik
     refuse_missing_collection(ob)
+    refuse_baked(ob, scene.frame_start, scene.frame_end)
     with live.suspended(ob):
         refuse_unmovable(ob, rig)
         ground = MeshGround(ob)

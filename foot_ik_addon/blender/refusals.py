@@ -74,3 +74,21 @@ def constraint_moves(bone: bpy.types.PoseBone) -> bool:
     away = (free.translation - bone.matrix.translation).length
     turned = free.to_quaternion().rotation_difference(bone.matrix.to_quaternion()).angle
     return away > OFF * bone.length or min(turned, 2 * pi - turned) > OFF
+
+
+def baked_frames(ob: bpy.types.Object) -> tuple[int, int] | None:
+    """First and last frame of the baked correction that the animation of an object plays; None where it plays none."""
+    settings, data = ob.foot_ik, ob.animation_data
+    if settings.baked is None or data is None:
+        return None
+    strips = (strip for track in data.nla_tracks if not track.mute for strip in track.strips if not strip.mute)
+    plays = data.action == settings.baked or any(strip.action == settings.baked for strip in strips)
+    return (settings.baked_start, settings.baked_end) if plays else None
+
+
+def refuse_baked(ob: bpy.types.Object, start: int, end: int) -> None:
+    """Refuse frames that hold a baked correction: to correct them again would lift the feet twice."""
+    baked = baked_frames(ob)
+    if baked and start <= baked[1] and baked[0] <= end:
+        raise Refusal(f"Frames {baked[0]} to {baked[1]} play the bake {ob.foot_ik.baked.name}, where the feet are "
+                      "corrected already: make the original action active again, or mute the baked track")

@@ -12,7 +12,7 @@ import numpy as np
 
 from . import naming
 from .legs_by_shape import legs_by_shape
-from .naming import FOOT, LOWER, TOE, UPPER
+from .naming import ARM, FOOT, LOWER, TOE, UPPER
 from .skeleton import Chain, Skeleton, leads_down
 
 BY_HAND = "pick the pelvis and the bones of each leg by hand in the Legs panel"
@@ -49,7 +49,7 @@ def find_legs(skeleton: Skeleton) -> Legs:
     notes: list[str] = []
     chains = legs_by_name(skeleton)
     if not chains:
-        chains = legs_by_shape(skeleton)
+        chains = [c for c in legs_by_shape(skeleton) if not named_arm(skeleton, c)]
         notes.append("The legs were found by their shape, not by name: check them in the Legs panel")
     if not chains:
         raise LegsNotFound(f"No legs were recognised in this armature: {BY_HAND}")
@@ -58,6 +58,11 @@ def find_legs(skeleton: Skeleton) -> Legs:
     legs = [Leg(label, *(skeleton.names[b] if b >= 0 else "" for b in (c.upper, c.lower, c.foot, c.toe)))
             for label, c in labelled(skeleton, chains)]
     return Legs(skeleton.names[pelvis], tuple(legs), tuple(notes))
+
+
+def named_arm(skeleton: Skeleton, chain: Chain) -> bool:
+    """Whether the names of a chain say that it is an arm."""
+    return any(naming.parse(skeleton.names[b]).stem in ARM for b in (chain.upper, chain.lower, chain.foot))
 
 
 # ---------------------------------------------------------------- legs by name

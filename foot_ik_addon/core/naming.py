@@ -32,6 +32,7 @@ ROLES = {
 }
 LEG_BY_NUMBER = {1: {UPPER: 2, LOWER: 0.5}, 2: {LOWER: 2, FOOT: 0.5}, 3: {FOOT: 2.5}, 4: {TOE: 1}}  # SMAL: LLegBack1..3
 FRONT_LEG = {"upperarm", "humerus", "forearm", "lowerarm", "hand", "forefoot", "foreleg"}
+ARM = {"arm", "upperarm", "uparm", "humerus", "forearm", "lowerarm", "lowarm", "elbow", "wrist", "hand", "shoulder"}
 ONLY_WITH_SIDE = {"hip", "hips", "hipjoint"}  # without one they are the pelvis
 PELVIS = {"hip", "hips", "pelvis", "midhip", "lowertorso", "torso", "waist", "groove", "center", "lowerbody", "cog",
           "com", "rootx"}

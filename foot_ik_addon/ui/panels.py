@@ -5,6 +5,7 @@ import bpy
 
 from ..blender import advice
 from ..blender.advice import Advice
+from ..blender.rig import Refusal
 from ..blender.store import unpack_plan
 from . import operators, state
 from .wrapping import draw_text
@@ -93,7 +94,10 @@ def state_text(scene: bpy.types.Scene, ob: bpy.types.Object) -> tuple[str, str]:
         return "No legs set up yet", "INFO"
     if not settings.plan:
         return "Legs are set up, not planned yet", "INFO"
-    saved = unpack_plan(settings.plan)
+    try:
+        saved = unpack_plan(settings.plan)
+    except Refusal as refusal:
+        return str(refusal), "ERROR"
     if state.plan_state(scene, ob) == "STALE":
         return "Plan is out of date: clip, ground or settings have changed", "ERROR"
     return f"Planned frames {saved.start}\u2013{saved.start + len(saved.plan) - 1}", "CHECKMARK"

@@ -165,6 +165,9 @@ class FootIKSettings(bpy.types.PropertyGroup):
                            options=FIXED, override=OVERRIDABLE)
     bake_target: EnumProperty(name="Target", description="Where the keys go", default="NEW_ACTION", items=BAKE_TARGETS,
                               options=FIXED, override=OVERRIDABLE)
+    baked: PointerProperty(type=bpy.types.Action, options={"HIDDEN"}, override=OVERRIDABLE)
+    baked_start: IntProperty(options={"HIDDEN"}, override=OVERRIDABLE)
+    baked_end: IntProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     plan: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     fingerprint: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     shown: BoolProperty(options={"HIDDEN"}, override=OVERRIDABLE)

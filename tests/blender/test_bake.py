@@ -421,12 +421,30 @@ def test_quotes_and_brackets_in_bone_names(target):
         assert len(scenes.curves(ob.animation_data.action)) == curves
 
 
-def test_baking_twice_loses_nothing():
+@pytest.mark.parametrize("target", ("NEW_ACTION", "NLA"))
+def test_what_is_baked_is_not_corrected_again(target):
+    """The feet of a bake stand on the ground already: planned or shown live once more they would be lifted twice."""
+    ob = scenes.walker("slope")
+    bake(target=target)
+    before = scenes.everything()
+    for again in (bpy.ops.foot_ik.plan, bpy.ops.foot_ik.bake):
+        with pytest.raises(RuntimeError, match="corrected already"):
+            again()
+    assert not scenes.differences(before, scenes.everything())
+    baked = scenes.shown_over(ob, FRAMES)
+    ob.foot_ik.enabled = True
+    assert scenes.gaps(scenes.shown_over(ob, FRAMES), baked).max() < UNTOUCHED
+
+
+def test_the_original_can_be_baked_again():
     ob = scenes.walker("slope")
     first = ob.animation_data.action
     bake()
     second = ob.animation_data.action
     before = scenes.action_state(first), scenes.action_state(second)
+    ob.animation_data.action = first
+    if hasattr(ob.animation_data, "action_slot"):
+        ob.animation_data.action_slot = first.slots[0]
     bake(frame_start=1, frame_end=5)
     assert (scenes.action_state(first), scenes.action_state(second)) == before
     assert len({first, second, ob.animation_data.action}) == 3

@@ -353,3 +353,12 @@ def test_shape_refuses_limbs_that_lie():
     lying = pose(skeleton, lambda name, offset: offset[[0, 2, 1]] if name[:2] in ("xb", "xc") else offset)
     lying[[n.startswith("x") for n in skeleton.names], 2] -= 0.3
     refusal(replace(skeleton, posed=lying[None]))
+
+
+def test_shape_refuses_limbs_whose_names_say_arm():
+    """A biped whose legs were removed: its arms, hanging, are the pair that ends lowest."""
+    arms = """
+  upper_arm[1|2] @upper
+    forearm[1|2] @lower
+      hand[1|2] @foot"""
+    refusal(build(BODY + arms))
