@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import bpy
@@ -57,10 +58,12 @@ def is_ground(ob: bpy.types.Object, character: bpy.types.Object, chosen: bool) -
 
 def pieces_in(
     depsgraph: bpy.types.Depsgraph, character: bpy.types.Object, collection: bpy.types.Collection | None
-) -> dict[tuple, tuple[bpy.types.Object, Matrix]]:
-    """{key: (evaluated object, world matrix)} of the ground in a depsgraph: of a collection, or of the whole scene."""
+) -> Iterator[tuple[tuple, bpy.types.Object, Matrix]]:
+    """(key, evaluated object, world matrix) of the ground in a depsgraph: of a collection, or of the whole scene.
+
+    An object lives only until the next is asked for: some are made by Blender for this iteration alone.
+    """
     allowed = None if collection is None else {ob.name_full for ob in collection.all_objects}
-    out = {}
     for instance in depsgraph.object_instances:
         ob = instance.object
         owner = instance.parent if instance.is_instance else ob
@@ -68,9 +71,7 @@ def pieces_in(
             continue
         if is_ground(ob, character, allowed is not None) and owner.name_full != character.name_full:
             number = tuple(instance.persistent_id) if instance.is_instance else ()  # pyright: ignore[reportGeneralTypeIssues]
-            key = (ob.name_full, owner.name_full, *number)
-            out[key] = (ob, instance.matrix_world.copy())
-    return out
+            yield (ob.name_full, owner.name_full, *number), ob, instance.matrix_world.copy()
 
 
 def built(ob: bpy.types.Object) -> Surface | None:
@@ -127,7 +128,7 @@ class MeshGround:
         """Note where each piece is in the frame at which the depsgraph stands; build what is new."""
         here = {}
         if self.source != "FLOOR":
-            for key, (ob, matrix) in pieces_in(depsgraph, self.character, self.collection).items():
+            for key, ob, matrix in pieces_in(depsgraph, self.character, self.collection):
                 if key not in self.index:
                     piece = built(ob)
                     self.index[key] = -1 if piece is None else len(self.pieces)

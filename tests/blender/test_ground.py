@@ -1,0 +1,201 @@
+"""What counts as ground, and where it lies."""
+from __future__ import annotations
+
+import bpy
+import numpy as np
+import pytest
+from blender import scenes
+from mathutils import Matrix
+
+EXACT = 1e-4
+"""Legs: bounds of float32 meshes some metres away from their origin."""
+
+
+@pytest.fixture
+def ground_of(addon):
+    """Function of the rig: its ground as it is in this frame, in metres over the world's floor."""
+    MeshGround = addon("blender.ground").MeshGround
+
+    def gather(ob, frames=(1,)):
+        ground = MeshGround(ob)
+        for frame in frames:
+            bpy.context.scene.frame_set(frame)
+            ground.visit(bpy.context.evaluated_depsgraph_get(), frame)
+        ground.settle(np.tile(np.eye(4), (len(frames), 1, 1)), 1.0)
+        return ground
+
+    return gather
+
+
+def empty_rig():
+    """A rig in a scene without ground."""
+    ob = scenes.walker("flat", ready=False)
+    for other in list(bpy.data.collections["Ground"].objects):
+        bpy.data.objects.remove(other)
+    return ob
+
+
+def plate(height: float, name: str = "Plate", size: float = 2.0, thick: float = 0.0) -> bpy.types.Object:
+    """A square plate, or a box of a thickness below it, its top at a height over the origin."""
+    s, z = size / 2, height
+    corners = [(-s, -s), (s, -s), (s, s), (-s, s)]
+    mesh = bpy.data.meshes.new(name)
+    if thick:
+        verts = [(x, y, z - d) for d in (0, thick) for x, y in corners]
+        faces = [(0, 1, 2, 3), (7, 6, 5, 4), *((i, i + 4, (i + 1) % 4 + 4, (i + 1) % 4) for i in range(4))]
+    else:
+        verts, faces = [(x, y, z) for x, y in corners], [(0, 1, 2, 3)]
+    mesh.from_pydata(verts, [], faces)
+    ob = bpy.data.objects.new(name, mesh)
+    bpy.context.scene.collection.objects.link(ob)
+    return ob
+
+
+def height(ground, x=0.13, y=0.29, above=5.0, frame=0) -> float:
+    return float(ground.below(np.array([[x, y, above]]), np.array([frame]))[0][0])
+
+
+def layers(ground, x=0.13, y=0.29) -> list[float]:
+    found = ground.layers(np.array([[x, y]]), np.array([0]))[0][0]
+    return found[np.isfinite(found)].tolist()
+
+
+def test_the_character_and_what_hangs_on_it_are_no_ground(ground_of):
+    ob = empty_rig()
+    shoe = plate(1.9, "Shoe")
+    shoe.parent, shoe.parent_type, shoe.parent_bone = ob, "BONE", "foot.L"
+    cloak = plate(2.5, "Cloak")
+    cloak.modifiers.new("Armature", "ARMATURE").object = ob
+    assert not ground_of(ob).pieces
+    plate(0.1, "Floor")
+    assert layers(ground_of(ob)) == pytest.approx([0.1], abs=EXACT)
+
+
+def test_another_character_is_no_ground(ground_of):
+    ob = empty_rig()
+    other = ob.copy()
+    bpy.context.scene.collection.objects.link(other)
+    sword = plate(1.0, "Sword")
+    sword.parent = other
+    cape = plate(2.0, "Cape")
+    cape.modifiers.new("Cloth", "CLOTH")
+    assert not ground_of(ob).pieces
+
+
+def test_a_collection_is_ground_with_its_instances_alone(ground_of):
+    ob = empty_rig()
+    hidden = bpy.data.collections.new("Source")  # in no scene: only its instance is seen
+    source = plate(0.2, "Stone")
+    bpy.context.scene.collection.objects.unlink(source)
+    hidden.objects.link(source)
+    chosen = bpy.data.collections.new("Chosen")
+    bpy.context.scene.collection.children.link(chosen)
+    empty = bpy.data.objects.new("Instance", None)
+    empty.instance_type, empty.instance_collection, empty.location.z = "COLLECTION", hidden, 0.5
+    chosen.objects.link(empty)
+    plate(3.0, "Elsewhere")
+    ob.foot_ik.ground_source, ob.foot_ik.ground_collection = "COLLECTION", chosen
+    assert layers(ground_of(ob)) == pytest.approx([0.7], abs=EXACT)
+
+
+@pytest.mark.parametrize("hide", ["viewport", "eye", "collection", "wire"])
+def test_what_is_hidden_is_no_ground(ground_of, hide):
+    ob = empty_rig()
+    plate(0.1, "Floor")
+    ghost = plate(1.0, "Ghost")
+    if hide == "viewport":
+        ghost.hide_viewport = True
+    elif hide == "eye":
+        ghost.hide_set(True)
+    elif hide == "wire":
+        ghost.display_type = "WIRE"
+    else:
+        away = bpy.data.collections.new("Away")
+        bpy.context.scene.collection.children.link(away)
+        away.objects.link(ghost)
+        bpy.context.scene.collection.objects.unlink(ghost)
+        bpy.context.view_layer.layer_collection.children["Away"].exclude = True
+    assert layers(ground_of(ob)) == pytest.approx([0.1], abs=EXACT)
+
+
+@pytest.mark.parametrize("scale", [(4, 4, 1), (1, 1, -1), (-2, 1, 0.5), (0.01, 0.01, 0.01)])
+def test_scaled_and_mirrored_objects_lie_where_they_are_seen(ground_of, scale):
+    ob = empty_rig()
+    size = 2.0 / min(abs(c) for c in scale)
+    box = plate(0.3, "Box", size, thick=0.2)
+    box.matrix_world = Matrix.Translation((0.1, 0.2, 0.4)) @ Matrix.Rotation(0.3, 4, "Z") @ Matrix.Diagonal((*scale, 1))
+    top = 0.4 + max(0.3 * scale[2], 0.1 * scale[2])
+    ground = ground_of(ob)
+    assert height(ground) == pytest.approx(top, abs=EXACT)
+    assert layers(ground) == pytest.approx([top], abs=EXACT), "the underside of a solid cannot be stood on"
+
+
+def test_a_plane_with_its_normals_down_is_ground(ground_of):
+    ob = empty_rig()
+    floor = plate(0.1, "Floor")
+    floor.data.flip_normals()
+    assert layers(ground_of(ob)) == pytest.approx([0.1], abs=EXACT)
+
+
+def test_a_floor_that_goes_on_inside_of_a_box_cannot_be_stood_on(ground_of):
+    ob = empty_rig()
+    plate(0.0, "Floor", size=8.0)
+    plate(0.5, "Box", thick=1.0)
+    assert layers(ground_of(ob)) == pytest.approx([0.5], abs=EXACT)
+    plate(3.0, "Roof", thick=0.1)
+    assert layers(ground_of(ob)) == pytest.approx([3.0, 0.5], abs=EXACT)
+
+
+def test_vertices_that_are_no_numbers_leave_the_rest_of_the_mesh(ground_of):
+    ob = empty_rig()
+    broken = plate(0.1, "Broken")
+    more = plate(0.1, "More")
+    mesh = broken.data
+    verts = [tuple(v.co) for v in more.data.vertices] + [(float("nan"), 0, 0), (9, 9, 9), (9, 8, 9)]
+    mesh.clear_geometry()
+    mesh.from_pydata(verts, [], [(0, 1, 2, 3), (4, 5, 6)])
+    bpy.data.objects.remove(more)
+    assert height(ground_of(ob)) == pytest.approx(0.1, abs=EXACT)
+
+
+@pytest.mark.parametrize("kind", ["CURVE", "FONT", "SURFACE"])
+def test_surfaces_that_are_no_meshes_are_ground(ground_of, kind):
+    ob = empty_rig()
+    if kind == "CURVE":
+        bpy.ops.curve.primitive_bezier_circle_add(radius=2)
+        bpy.context.object.data.dimensions, bpy.context.object.data.fill_mode = "2D", "BOTH"
+    elif kind == "FONT":
+        bpy.ops.object.text_add()
+        bpy.context.object.data.body, bpy.context.object.data.size = "\u2588", 6.0
+        bpy.context.object.location = (-1.5, -1.5, 0)
+    else:
+        bpy.ops.surface.primitive_nurbs_surface_surface_add(radius=2)
+    bpy.context.view_layer.objects.active = ob
+    assert ground_of(ob).pieces
+
+
+def test_moving_ground_is_followed(ground_of):
+    ob = empty_rig()
+    lift = plate(0.0, "Lift")
+    for frame, z, turn in ((1, 0.0, 0.0), (11, 1.0, np.pi / 2)):
+        lift.location.z, lift.rotation_euler.z = z, turn
+        lift.keyframe_insert("location", frame=frame)
+        lift.keyframe_insert("rotation_euler", frame=frame)
+    ground = ground_of(ob, (1, 11))
+    assert [height(ground, frame=f) for f in (0, 1)] == pytest.approx([0.0, 1.0], abs=EXACT)
+    moved = ground.carried(0, 0, np.array([1]))[0] @ [1.0, 0.0, 0.0, 1.0]
+    assert moved[:3] == pytest.approx([0.0, 1.0, 1.0], abs=EXACT)
+
+
+def test_one_mesh_has_one_tree_however_often_it_lies_there(ground_of, addon):
+    ob = empty_rig()
+    stone = plate(0.1, "Stone")
+    for i in range(5):
+        twin = stone.copy()
+        twin.location.x = 0.1 * i
+        bpy.context.scene.collection.objects.link(twin)
+    assert len({id(piece) for piece in ground_of(ob).pieces}) == 1
+    stone.data.vertices[0].co.z = 0.4
+    stone.data.update()
+    before = ground_of(ob).pieces[0].high[2]
+    assert before == pytest.approx(0.4, abs=EXACT), "a changed mesh is built anew"
