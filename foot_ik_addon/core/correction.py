@@ -59,7 +59,7 @@ def in_contact(
     gradient = -normal[:, :2] / np.maximum(normal[:, 2:], 1e-6)
     origin = transform(carried, p.place)
 
-    lower = np.minimum(heel[:, 2], ball[:, 2])
+    lower = np.minimum(heel[:, 2], ball[:, 2]).clip(0)
     w = ball_weight(p.contact.heel, p.contact.ball)
     down = let_down(tracks[..., 2], p.gaps, w, plan)
 
@@ -69,8 +69,9 @@ def in_contact(
         the floor is kept upright; what the other is higher leans with the sole, as it does on a rigid foot."""
         spread = p.tilt @ from_ball
         xy = (1 - hold) * (track + spread - from_ball)[:, :2] + hold * transform(carried, p.place + spread)[:, :2]
-        z = origin[:, 2] + ((xy - origin[:, :2]) * gradient).sum(1) + lower - down
-        return np.column_stack([xy, z]) + (track[:, 2] - lower)[:, None] * normal
+        lean = np.maximum(track[:, 2], 0.0) - lower
+        z = origin[:, 2] + ((xy - origin[:, :2]) * gradient).sum(1) + track[:, 2] - lean - down
+        return np.column_stack([xy, z]) + lean[:, None] * normal
 
     yaw = hold * yaw_to_print(heel, ball, p)
     turn = carried[:, :3, :3] @ p.tilt if hold else align(np.array([0.0, 0.0, 1.0]), normal)
@@ -113,7 +114,7 @@ def let_down(heights: np.ndarray, gaps: np.ndarray, weight: np.ndarray, plan: np
     """
     if not gaps.any():
         return np.zeros(len(heights))
-    raised = np.maximum(heights - heights.min(1, keepdims=True) - UNSURE, 0.0)
+    raised = np.maximum(heights - heights.min(1, keepdims=True).clip(0) - UNSURE, 0.0)
     touch = np.minimum((raised + gaps).min(1), TOUCH)
     back, front = plan[:, 0] <= plan[HEEL, 0], plan[:, 0] >= plan[BALL, 0]
     return touch * ((1 - weight) * (gaps[back].min() < TOUCH) + weight * (gaps[front].min() < TOUCH))
@@ -145,17 +146,14 @@ def fill(values: np.ndarray, known: np.ndarray, lead: float, fps: float) -> None
 
 
 def outward_speed(values: np.ndarray, known: np.ndarray, edge: int, outward: int, fps: float) -> np.ndarray:
-    """Change per frame (C,) with which the known values leave at `edge`, by a parabola over their last thirtieth of a
-    second: a foot gathers speed at the end of its stance, so the mean speed of that time would be too low."""
-    step = max(1, round(fps / 60))
-    at = [edge - outward * step * k for k in range(3)]
-    seen = [0 <= i < len(values) and bool(known[min(i, edge) : max(i, edge) + 1].all()) for i in at]
-    if all(seen):
-        return (3 * values[at[0]] - 4 * values[at[1]] + values[at[2]]) / (2 * step)
-    near = edge - outward
-    if 0 <= near < len(values) and known[near]:
-        return values[edge] - values[near]
-    return np.zeros(values.shape[1])
+    """Change per frame (C,) with which the known values leave at `edge`: their mean over the last thirtieth of a second.
+
+    A parabola would follow a foot that gathers speed more closely, but it also follows the jitter of captured feet.
+    """
+    n = 0
+    while n < max(1, round(fps / 30)) and 0 <= (last := edge - outward * (n + 1)) < len(values) and known[last]:
+        n += 1
+    return (values[edge] - values[edge - outward * n]) / n if n else np.zeros(values.shape[1])
 
 
 def hermite(p0: np.ndarray, p1: np.ndarray, v0: np.ndarray, v1: np.ndarray, t: np.ndarray, length: float) -> np.ndarray:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .clip import BALL, LEG, Clip, Leg, Sole, velocity
-from .contacts import BAND, point_contact
+from .contacts import point_contact
 from .rotations import normalized, transform
 
 ALONG = (-0.35, 0.0, 0.35, 0.7, 1.0, 1.25, 1.5)
@@ -55,7 +55,6 @@ def stands_on_toe(clip: Clip, leg: Leg, on_foot: np.ndarray, on_toe: np.ndarray)
     """
     tracks = [transform(leg.bone_of(on), point) for on, point in ((False, on_foot), (True, on_toe))]
     stands = np.logical_or(*(point_contact(t, clip.fps) for t in tracks))
-    stands &= np.minimum(*(t[:, 2] - np.percentile(t[:, 2], 2) for t in tracks)) < BAND / 3
     restless = [np.abs(velocity(t, clip.fps)[stands, 2]).sum() for t in tracks]
     return bool(restless[1] < STILLER * restless[0])
 
