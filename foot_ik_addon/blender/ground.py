@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import bpy
 import numpy as np
-from mathutils import Matrix, Vector
+from mathutils import Vector
 from mathutils.bvhtree import BVHTree
 
 from ..core.rotations import nearest_rotation
@@ -58,7 +58,7 @@ def is_ground(ob: bpy.types.Object, character: bpy.types.Object, chosen: bool) -
 
 def pieces_in(
     depsgraph: bpy.types.Depsgraph, character: bpy.types.Object, collection: bpy.types.Collection | None
-) -> Iterator[tuple[tuple, bpy.types.Object, Matrix]]:
+) -> Iterator[tuple]:
     """(key, evaluated object, world matrix) of the ground in a depsgraph: of a collection, or of the whole scene.
 
     An object lives only until the next is asked for: some are made by Blender for this iteration alone.

@@ -2,40 +2,25 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from dataclasses import replace
 
 import bpy
-import numpy as np
 
-from ..core.clip import Clip
 from ..core.edits import Edit
 from ..core.legs import Legs, LegsNotFound
-from ..core.plan import Plan, facing, make_plan
-from ..core.sole import find_sole, planted_frames
+from ..core.plan import Plan, make_plan
 from . import detect, live
 from .apply import options_of
 from .fingerprint import fingerprint
+from .floor import propose_floor
 from .ground import MeshGround
 from .refusals import constraint_check, refuse_baked, refuse_missing_collection, refuse_unmovable, writable_or_refuse
 from .rig import Refusal, read_rig, used_legs
-from .sampling import Sample, leg_length, step_through, to_clip
+from .sampling import frame_range, leg_length, step_through, to_clip
 from .snapshot import put_back, refilled, values_of
 from .store import pack_plan, pack_sole
 
-GLIMPSES = 32
-"""Frames that are looked at to find soles and the floor before there is a plan."""
-
-JOINT_HEIGHTS = (-0.01, 0.13)
-"""Shares of a leg within which the last joint of a planted foot lies above its floor: balls of flat feet low, ankles of
-feet without toes and of boots high."""
-
 Steps = Generator[float, None, list[str]]
 """Yields the share done and returns sentences for the user."""
-
-
-def frame_range(scene: bpy.types.Scene) -> list[int]:
-    """The frames of the scene's range."""
-    return list(range(scene.frame_start, scene.frame_end + 1))
 
 
 def detect_legs(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
@@ -65,49 +50,6 @@ def set_legs(ob: bpy.types.Object, found: Legs) -> None:
         item.name, item.upper, item.lower, item.foot, item.toe = leg.name, leg.upper, leg.lower, leg.foot, leg.toe
     settings.plan = settings.fingerprint = ""
     refilled(settings, "contacts", 0)
-
-
-def propose_floor(scene: bpy.types.Scene, ob: bpy.types.Object) -> Generator[float, None, None]:
-    """Set the floor height that the planted feet stand on, 0 or the object's own height, and the soles on it."""
-    settings, rig = ob.foot_ik, read_rig(ob)
-    frames = frame_range(scene)
-    few = [frames[i] for i in np.unique(np.linspace(0, len(frames) - 1, min(GLIMPSES, len(frames))).astype(int))]
-    settings.floor_height = 0.0
-    sample = yield from step_through(scene, ob, rig, few, [])
-    clip, _ = to_clip(sample, rig, live.scene_fps(scene))
-    lowest, own = lowest_joint(clip), own_height(ob)
-    if off_floor(lowest - own / leg_length(sample, rig)) < off_floor(lowest):
-        settings.floor_height = own
-        clip, _ = to_clip(with_floor(sample, own), rig, live.scene_fps(scene))
-    forward = facing(clip)
-    for leg, item in zip(clip.legs, used_legs(ob), strict=True):
-        item.sole = pack_sole(find_sole(clip, leg, forward))
-
-
-def own_height(ob: bpy.types.Object) -> float:
-    """Height of an object's origin in the space of its parent."""
-    matrix = ob.matrix_parent_inverse @ ob.matrix_basis if ob.parent else ob.matrix_world
-    return float(matrix.translation.z)
-
-
-def with_floor(sample: Sample, height: float) -> Sample:
-    lifted = sample.carrier.copy()
-    lifted[:, :3, 3] += lifted[:, :3, 2] * height
-    return replace(sample, carrier=lifted)
-
-
-def lowest_joint(clip: Clip) -> float:
-    """Height over z = 0, in clip space, of the lowest foot's last joint (ball or ankle) where it is planted."""
-    heights = []
-    for leg in clip.legs:
-        joint = leg.bone_of(True)[:, :3, 3]
-        heights.append(np.median(joint[planted_frames(clip, leg.foot[:, :3, 3], joint), 2]))
-    return float(min(heights))
-
-
-def off_floor(height: float) -> float:
-    """How far a planted joint at this height over a floor, in legs, is from where one can be: a little above it."""
-    return abs(height - float(np.clip(height, *JOINT_HEIGHTS)))
 
 
 def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:

@@ -142,6 +142,11 @@ def leg_length(sample: Sample, rig: Rig) -> float:
     return unit
 
 
+def frame_range(scene: bpy.types.Scene) -> list[int]:
+    """The frames of the scene's range."""
+    return list(range(scene.frame_start, scene.frame_end + 1))
+
+
 def step_through(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig, frames: list[int],
                  each: list) -> Iterator[float]:
     """Visit frames of the scene and read the rig in each; yields the share done, returns the `Sample`.

@@ -146,7 +146,8 @@ def fill(values: np.ndarray, known: np.ndarray, lead: float, fps: float) -> None
 
 
 def outward_speed(values: np.ndarray, known: np.ndarray, edge: int, outward: int, fps: float) -> np.ndarray:
-    """Change per frame (C,) with which the known values leave at `edge`: their mean over the last thirtieth of a second.
+    """Change per frame (C,) with which the known values leave at `edge`: their mean over the last thirtieth of a
+    second.
 
     A parabola would follow a foot that gathers speed more closely, but it also follows the jitter of captured feet.
     """
