@@ -23,16 +23,3 @@ class Ground(Protocol):
     def carried(self, piece: int, start: int, frames: np.ndarray) -> np.ndarray:
         """(N, 4, 4): how a piece of ground has moved from frame `start` to each of `frames` (N,)."""
         ...
-
-
-class Floor:
-    """The flat floor z = 0 on which the clip was animated."""
-
-    def below(self, points: np.ndarray, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return np.zeros(len(points)), np.zeros(len(points), int)
-
-    def layers(self, points: np.ndarray, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return np.zeros((len(points), 1)), np.zeros((len(points), 1), int)
-
-    def carried(self, piece: int, start: int, frames: np.ndarray) -> np.ndarray:
-        return np.broadcast_to(np.eye(4), (len(frames), 4, 4))

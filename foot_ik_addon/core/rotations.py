@@ -107,14 +107,6 @@ def to_quaternion(r: np.ndarray) -> np.ndarray:
     return np.where(q[..., :1] < 0, -q, q)
 
 
-def from_quaternion(q: np.ndarray) -> np.ndarray:
-    """Rotation matrices (..., 3, 3) of quaternions (..., 4), w first; they need not be unit."""
-    q = q / np.maximum(np.sqrt((q * q).sum(-1, keepdims=True)), TINY)
-    w, v = q[..., 0, None, None], q[..., 1:]
-    k = skew(v)
-    return np.eye(3) + 2 * w * k + 2 * (k @ k)
-
-
 def quaternion_to_rotvec(q: np.ndarray) -> np.ndarray:
     """Rotation vectors (..., 3) of unit quaternions (..., 4) with w >= 0."""
     n = length(q[..., 1:])[..., None]

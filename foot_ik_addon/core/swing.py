@@ -37,13 +37,9 @@ def clear_swings(clip: Clip, before: np.ndarray, after: np.ndarray, standing: np
         span = slice(max(a - 2, 0), min(b + 2, len(clip)))
         frames = np.arange(span.start, span.stop)
         path = Path(after[span], own[span], frames, standing[span], clip.fps)
-        need = path.need(np.zeros((len(frames), 3)), ground)
-        if need.max() <= CUTS:
+        if path.need(np.zeros((len(frames), 3)), ground).max() <= CUTS:
             continue
-        tried = [np.zeros((len(frames), 3)) + 0.0]
-        if span.stop - span.start >= b - a + 2:  # both ends of the swing stand: its travel may be shifted in time
-            tried = [path.delayed(seconds) for seconds in DELAYS]
-        options = [path.lifted(shift, need if i == 0 else path.need(shift, ground)) for i, shift in enumerate(tried)]
+        options = [path.lifted(shift, path.need(shift, ground)) for shift in map(path.delayed, DELAYS)]
         out[span] += min(options, key=path.roughness)
     return out
 
@@ -74,7 +70,7 @@ class Path:
         inside = (x > 0) & (x < 1)
         share = (1 - x) ** 2 if seconds > 0 else x**2
         at = np.arange(len(x)) - np.where(inside, seconds * self.fps * share, 0.0)
-        at = np.clip(at, free[0] - 1, free[-1] + 1)
+        at = np.clip(at, max(free[0] - 1, 0), min(free[-1] + 1, len(x) - 1))
         moved = np.stack([cubic(self.middle[:, i], at) for i in range(2)], 1) - self.middle[:, :2]
         return np.column_stack([np.where(inside[:, None], moved, 0.0), np.zeros(len(x))])
 
