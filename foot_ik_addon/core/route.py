@@ -90,7 +90,8 @@ def connected(
     out: list[int] = []
     for g in members:
         start, stop = min(places[n].start for n in g), max(places[n].stop for n in g)
-        if all(stop <= a or start >= b for a, b in taken) or not taken:
+        # Walking off a wall both feet stand for a moment, one above and one below: that is still one after the other.
+        if all(2 * (min(stop, b) - max(start, a)) <= min(stop - start, b - a) for a, b in taken):
             taken.append((start, stop))
             out.extend(int(n) for n in g)
     return sorted(out)

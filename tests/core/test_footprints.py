@@ -190,6 +190,16 @@ def test_without_ground_there_are_no_prints():
     assert prints == [[], []]
 
 
+def test_below_and_above_a_wall_there_is_ground_for_both_feet():
+    """A walk off a wall of 1.5 m, for a moment with a foot on either side of its edge."""
+    ground = grounds.still(lambda x, y: np.where(y > 1.5, -1.5, 0.0))
+    _, _, prints = laid(walks.stride(8), ground)
+    for foot in prints:
+        heights = [p.place[2] for p in locked(foot)]
+        assert min(heights) == pytest.approx(-1.5 * LEG, abs=TOLERANCE)
+        assert max(heights) == pytest.approx(0.0, abs=TOLERANCE)
+
+
 @pytest.mark.parametrize("roof", [None, 3.2])
 def test_under_a_bridge_the_ground_is_chosen_and_not_the_deck_or_a_roof(roof):
     _, _, prints = laid(walks.stride(), grounds.bridge(2.2, roof))
