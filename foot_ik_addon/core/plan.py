@@ -201,10 +201,10 @@ def treadmill(clip: Clip, soles: list[Sole]) -> np.ndarray:
     for leg, sole in zip(clip.legs, soles, strict=True):
         ball = sole.tracks(leg)[:, BALL]
         v = velocity(ball, clip.fps)
-        low = ball[:, 2] < np.percentile(ball[:, 2], 2) + BAND / 2
-        flow.append(v[low & (np.abs(v[:, 2]) < TREADMILL / 2)])
+        low = ball[:, 2] < np.percentile(ball[:, 2], 2) + BAND
+        flow.append(v[low & (np.abs(v[:, 2]) < TREADMILL)])
     flow = np.concatenate(flow) * (1, 1, 0)
-    if len(flow) < 4:
+    if len(flow) < 3:  # a single cycle of a cartoon walk has no more
         return np.zeros(3)
     belt = np.median(flow, 0)
     speed = np.linalg.norm(belt)
