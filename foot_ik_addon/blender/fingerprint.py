@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
+from collections.abc import Callable
 
 import bpy
 import numpy as np
@@ -44,13 +45,22 @@ def fingerprint(scene: bpy.types.Scene, ob: bpy.types.Object) -> str:
 
 def add_animation(add, ob: bpy.types.Object) -> None:
     """Where an object is and what moves it."""
-    data = ob.animation_data
-    bag = animated_bag(data) if data else None
-    moved = set()
-    for track in data.nla_tracks if data else ():
+    animated = add_curves(add, ob.animation_data)
+    for name in TRANSFORMS:
+        if not animated(name):
+            add(name, *(round(v, 6) for v in getattr(ob, name)))
+    for constraint in ob.constraints:
+        add(constraint.type, constraint.mute)
+
+
+def add_curves(add, data: bpy.types.AnimData | None) -> Callable[[str], bool]:
+    """What animates something; returns whether it may move what lies at a data path."""
+    if data is None:
+        return lambda _: False
+    for track in data.nla_tracks:
         add(track.mute, *((s.frame_start, s.frame_end, s.mute, s.influence, s.action and s.action.name)
                           for s in track.strips))
-        moved |= set(TRANSFORMS)  # which of them the strips move is not known
+    bag, moved = animated_bag(data), {driver.data_path for driver in data.drivers}
     for curve in bag.fcurves if bag else ():
         points = curve.keyframe_points
         add(curve.data_path, curve.array_index, curve.mute, len(curve.modifiers))
@@ -59,22 +69,31 @@ def add_animation(add, ob: bpy.types.Object) -> None:
             points.foreach_get(name, values)
             add(zlib.crc32(values))
         moved.add(curve.data_path)
-    moved |= {driver.data_path for driver in data.drivers} if data else set()
-    for name in TRANSFORMS:
-        if name not in moved:
-            add(name, *(round(v, 6) for v in getattr(ob, name)))
-    for constraint in ob.constraints:
-        add(constraint.type, constraint.mute)
+    strips = len(data.nla_tracks) > 0  # what they move is not known
+    return lambda path: strips or path in moved
 
 
 def add_shape(add, ob: bpy.types.Object) -> None:
-    """The surface of an object."""
+    """The surface of an object, and what bends it."""
     if ob.type == "MESH" and ob.mode != "EDIT":
         coords = np.empty(len(ob.data.vertices) * 3, np.float32)
         ob.data.vertices.foreach_get("co", coords)
         add(len(ob.data.polygons), zlib.crc32(coords))
+    keys = getattr(ob.data, "shape_keys", None)
+    animated = add_curves(add, keys and keys.animation_data)
+    for block in keys.key_blocks if keys else ():
+        add(block.name, block.mute)
+        if not animated(f'key_blocks["{bpy.utils.escape_identifier(block.name)}"].value'):
+            add(round(block.value, 6))
+    animated = add_curves(lambda *_: None, ob.animation_data)  # which `add_animation` has added
     for modifier in ob.modifiers:
         add(modifier.type, modifier.show_viewport)
+        for prop in modifier.bl_rna.properties:
+            path = f'modifiers["{bpy.utils.escape_identifier(modifier.name)}"].{prop.identifier}'
+            plain = prop.type in {"FLOAT", "INT"} or (prop.type == "ENUM" and not prop.is_enum_flag)
+            if plain and not prop.is_readonly and not animated(path):
+                value = getattr(modifier, prop.identifier)
+                add(tuple(value) if getattr(prop, "is_array", False) else value)
 
 
 def ground_objects(scene: bpy.types.Scene, ob: bpy.types.Object) -> dict[str, bpy.types.Object]:

@@ -6,13 +6,15 @@ import math
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import bpy
 import numpy as np
 from mathutils import Vector
 from mathutils.bvhtree import BVHTree
 
-from ..core.rotations import nearest_rotation
+from ..core.footprints import HEADROOM
+from ..core.rotations import nearest_rotation, rotate, transform
 
 SURFACES = {"MESH", "CURVE", "SURFACE", "FONT", "META"}
 DEFORMING = {"ARMATURE", "CLOTH", "SOFT_BODY", "MESH_DEFORM", "SURFACE_DEFORM"}
@@ -23,17 +25,34 @@ MOST_LAYERS = 8
 
 INSIDE = 1e-3
 """What lies deeper than this share of a leg inside of something solid cannot be stood on."""
-MOST_SURFACES = 4096
+MOST_TRIANGLES = 8_000_000
+"""How many are kept between plans: about a gigabyte. One surface is kept however large it is."""
+TILE = 1.0
+"""Side in legs of the squares in which deforming ground is looked at: a foot and what is beside it."""
+EDGE = 1e-3
+"""By so much they overlap."""
+NARROW = 0.02
+"""Legs: a patch must be this wide for its turn to be known."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Surface:
     """A mesh in its own space."""
 
-    tree: BVHTree
+    coords: np.ndarray
+    """(V, 3) float32: its vertices."""
+    triangles: np.ndarray
+    """(T, 3) int32: without those that have a vertex which is not a number."""
     low: np.ndarray
     high: np.ndarray
     """(3,): its bounds."""
+    shape: tuple
+    topology: tuple
+    """Digests of what it was made of."""
+
+    @cached_property
+    def tree(self) -> BVHTree:
+        return tree_of(self.coords, self.triangles)
 
 
 _surfaces: dict[tuple, Surface | None] = {}
@@ -59,7 +78,8 @@ def is_ground(ob: bpy.types.Object, character: bpy.types.Object, chosen: bool) -
 def pieces_in(
     depsgraph: bpy.types.Depsgraph, character: bpy.types.Object, collection: bpy.types.Collection | None
 ) -> Iterator[tuple]:
-    """(key, evaluated object, world matrix) of the ground in a depsgraph: of a collection, or of the whole scene.
+    """(key, evaluated object, world matrix, may its shape change) of the ground in a depsgraph: of a collection,
+    or of the whole scene.
 
     An object lives only until the next is asked for: some are made by Blender for this iteration alone.
     """
@@ -71,44 +91,86 @@ def pieces_in(
             continue
         if is_ground(ob, character, allowed is not None) and owner.name_full != character.name_full:
             number = tuple(instance.persistent_id) if instance.is_instance else ()  # pyright: ignore[reportGeneralTypeIssues]
-            yield (ob.name_full, owner.name_full, *number), ob, instance.matrix_world.copy()
+            bends = may_deform(ob) or len(owner.modifiers) > 0  # instances of nodes may
+            yield (ob.name_full, owner.name_full, *number), ob, instance.matrix_world.copy(), bends
 
 
-def built(ob: bpy.types.Object) -> Surface | None:
+def may_deform(ob: bpy.types.Object) -> bool:
+    """Whether the surface of an evaluated object may differ from frame to frame."""
+    return ob.type != "MESH" or len(ob.modifiers) > 0 or getattr(ob.data, "shape_keys", None) is not None
+
+
+def built(ob: bpy.types.Object, before: Surface | None = None) -> Surface | None:
     """The surface of an evaluated object; None where it has no faces.
 
-    Surfaces are kept by what they are made of, so an unchanged mesh and all instances of one mesh share one BVH.
+    Surfaces are kept by what they are made of, so an unchanged mesh and all instances of one mesh share one BVH. Only
+    that of an object which had another surface `before`, in another frame, is left to the caller to keep.
     """
     mesh = ob.data if ob.type == "MESH" else ob.to_mesh()
     try:
         if mesh is None or not len(mesh.polygons):
             return None
-        coords = np.empty(len(mesh.vertices) * 3, np.float32)
-        mesh.vertices.foreach_get("co", coords)
-        corners = np.empty(len(mesh.loops), np.int32)
-        mesh.loops.foreach_get("vertex_index", corners)
-        totals = np.empty(len(mesh.polygons), np.int32)
-        mesh.polygons.foreach_get("loop_total", totals)
+        coords = attribute(mesh, "position", "vector", len(mesh.vertices) * 3, np.float32)
+        corners = attribute(mesh, ".corner_vert", "value", len(mesh.loops), np.int32)
+        shape = zlib.crc32(coords), len(coords)
+        topology = zlib.crc32(corners), len(corners), len(mesh.polygons)
+        if before is not None and (before.shape, before.topology) == (shape, topology):
+            return before
+        if (shape, topology) in _surfaces:
+            return _surfaces[shape, topology]
+        triangles = before.triangles if before is not None and before.topology == topology else triangles_of(mesh)
     finally:
         if ob.type != "MESH":
             ob.to_mesh_clear()
-    key = (zlib.crc32(coords), zlib.crc32(corners), zlib.crc32(totals), len(coords), len(corners))
-    if key not in _surfaces:
-        if len(_surfaces) >= MOST_SURFACES:
+    new = surface(coords.reshape(-1, 3), triangles, shape, topology)
+    if before is None:
+        _surfaces[shape, topology] = new
+        while len(_surfaces) > 1 and sum(len(s.triangles) for s in _surfaces.values() if s) > MOST_TRIANGLES:
             _surfaces.pop(next(iter(_surfaces)))
-        _surfaces[key] = surface(coords.reshape(-1, 3), np.split(corners, np.cumsum(totals)[:-1]))
-    return _surfaces[key]
+    return new
 
 
-def surface(coords: np.ndarray, polygons: list[np.ndarray]) -> Surface | None:
-    """The BVH of polygons over vertices (V, 3); polygons with a vertex that is not a number are left out."""
-    sound = np.isfinite(coords).all(1)
-    kept = [p for p in polygons if sound[p].all()]
-    if not kept:
+def attribute(mesh: bpy.types.Mesh, name: str, field: str, size: int, kind: type) -> np.ndarray:
+    """Values of an attribute of a mesh: ten times faster than through its vertices and loops."""
+    out = np.empty(size, kind)
+    mesh.attributes[name].data.foreach_get(field, out)
+    return out
+
+
+def triangles_of(mesh: bpy.types.Mesh) -> np.ndarray:
+    """(T, 3): the triangles that Blender draws of a mesh."""
+    mesh.calc_loop_triangles()
+    out = np.empty(len(mesh.loop_triangles) * 3, np.int32)
+    mesh.loop_triangles.foreach_get("vertices", out)
+    return out.reshape(-1, 3)
+
+
+def surface(coords: np.ndarray, triangles: np.ndarray, shape: tuple, topology: tuple) -> Surface | None:
+    """The surface of triangles (T, 3) over vertices (V, 3)."""
+    there = coords
+    if not np.isfinite(coords.sum()):
+        sound = np.isfinite(coords).all(1)
+        triangles, there = triangles[sound[triangles].all(1)], coords[sound]
+    if not len(triangles):
         return None
-    used = coords[np.unique(np.concatenate(kept))].astype(float)
-    tree = BVHTree.FromPolygons(np.where(sound[:, None], coords, 0.0).tolist(), [p.tolist() for p in kept])
-    return Surface(tree, used.min(0), used.max(0))
+    rows = there.T.astype(float, order="C")  # the least of a row is found ten times faster than that of a column
+    return Surface(coords, triangles, rows.min(1), rows.max(1), shape, topology)
+
+
+def tree_of(coords: np.ndarray, triangles: np.ndarray) -> BVHTree:
+    """The BVH of some triangles (T, 3) over vertices (V, 3)."""
+    used, corners = np.unique(triangles, return_inverse=True)
+    return BVHTree.FromPolygons(coords[used].tolist(), corners.reshape(-1, 3).tolist(), all_triangles=True)
+
+
+def barycentric(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
+    """Weights (N, 3) of the corners (N, 3, 3) of triangles at points (N, 3) in them."""
+    a, b, c = np.moveaxis(corners, 1, 0)
+    normal = np.cross(b - a, c - a)
+    area = (normal * normal).sum(1)
+    of_b = (np.cross(points - a, c - a) * normal).sum(1) / area
+    of_c = (np.cross(b - a, points - a) * normal).sum(1) / area
+    return np.stack([1 - of_b - of_c, of_b, of_c], 1)
 
 
 class MeshGround:
@@ -120,23 +182,37 @@ class MeshGround:
         self.source = settings.ground_source
         self.collection = settings.ground_collection if self.source == "COLLECTION" else None
         self.pieces: list[Surface] = []
+        """The surface of each piece as it was seen last."""
         self.index: dict[tuple, int] = {}
-        self.moves: list[dict[int, np.ndarray]] = []
+        self.seen: list[dict[int, tuple[np.ndarray, Surface]]] = []
+        """Per frame {piece: its world matrix and its surface}."""
+        self.deforming: set[int] = set()
+        self.tiles: dict[tuple[int, int, int, int], tuple[BVHTree | None, np.ndarray]] = {}
         self.local: np.ndarray = np.empty(0)
 
     def visit(self, depsgraph: bpy.types.Depsgraph, _frame: float) -> None:
-        """Note where each piece is in the frame at which the depsgraph stands; build what is new."""
-        here = {}
+        """Note where each piece is in the frame at which the depsgraph stands; build what is new or has changed."""
+        here, read = {}, {}
         if self.source != "FLOOR":
-            for key, ob, matrix in pieces_in(depsgraph, self.character, self.collection):
-                if key not in self.index:
-                    piece = built(ob)
-                    self.index[key] = -1 if piece is None else len(self.pieces)
-                    if piece is not None:
-                        self.pieces.append(piece)
-                if self.index[key] >= 0 and abs(matrix.to_3x3().determinant()) > 1e-18:
-                    here[self.index[key]] = np.array(matrix)
-        self.moves.append(here)
+            for key, ob, matrix, bends in pieces_in(depsgraph, self.character, self.collection):
+                i = self.index.get(key)
+                before = None if i is None else self.pieces[i]
+                piece = before
+                if piece is None or bends:
+                    mesh = ob.data.as_pointer() if ob.type == "MESH" else None
+                    piece = read[mesh] if mesh in read else built(ob, before)
+                    if mesh:
+                        read[mesh] = piece
+                if piece is None or abs(matrix.to_3x3().determinant()) < 1e-18:
+                    continue
+                if i is None:
+                    i = self.index[key] = len(self.pieces)
+                    self.pieces.append(piece)
+                elif piece is not before:
+                    self.deforming.add(i)
+                    self.pieces[i] = piece
+                here[i] = np.array(matrix), piece
+        self.seen.append(here)
 
     def settle(self, carrier: np.ndarray, unit: float) -> None:
         """Bring the pieces of all frames into clip space: carrier (F, 4, 4) is its frame in the world, unit its
@@ -144,17 +220,16 @@ class MeshGround:
         scaled = carrier.copy()
         scaled[:, :3, :3] *= unit
         back = np.linalg.inv(scaled)
-        frames, count = len(self.moves), len(self.pieces)
+        frames, count = len(self.seen), len(self.pieces)
         self.local = np.full((frames, count, 4, 4), np.nan)
-        for f, here in enumerate(self.moves):
-            for i, matrix in here.items():
+        middle, half = np.full((2, frames, count, 3), np.nan)
+        for f, here in enumerate(self.seen):
+            for i, (matrix, piece) in here.items():
                 self.local[f, i] = back[f] @ matrix
-        corners = np.array(
-            [[(piece.low, piece.high)[k >> a & 1][a] for a in range(3)] for piece in self.pieces for k in range(8)]
-        )
-        corners = corners.reshape(count, 8, 3)
-        world = np.einsum("fpij,pkj->fpki", self.local[..., :3, :3], corners) + self.local[..., None, :3, 3]
-        self.low, self.high = (world.min(2), world.max(2)) if count else (np.empty((frames, 0, 3)),) * 2
+                middle[f, i], half[f, i] = (piece.low + piece.high) / 2, (piece.high - piece.low) / 2
+        middle = transform(self.local, middle)
+        half = rotate(np.abs(self.local[..., :3, :3]), half)
+        self.low, self.high = middle - half, middle + half
         self.inverse = np.full_like(self.local, np.nan)
         seen = np.isfinite(self.local[..., 0, 0])
         self.inverse[seen] = np.linalg.inv(self.local[seen])
@@ -191,20 +266,61 @@ class MeshGround:
                 heights[n, k], pieces[n, k] = top
         return heights, pieces
 
-    def carried(self, piece: int, start: int, frames: np.ndarray) -> np.ndarray:
+    def carried(self, piece: int, start: int, frames: np.ndarray, points: np.ndarray) -> np.ndarray:
         """See `core.ground.Ground`; scale is taken out."""
         out = np.broadcast_to(np.eye(4), (len(frames), 4, 4)).copy()
         if piece < 0 or self.source == "FLOOR":
             return out
-        now = self.local[frames, piece]
-        there = np.isfinite(now[:, 0, 0])
-        if np.allclose(now[there], self.local[start, piece], atol=1e-7, rtol=0):
+        there = np.isfinite(self.local[frames, piece, 0, 0])
+        now = self.local[frames[there], piece]
+        if piece not in self.deforming and np.allclose(now, self.local[start, piece], atol=1e-7, rtol=0):
             return out
-        change = now[there] @ self.inverse[start, piece]
-        turn = nearest_rotation(change[:, :3, :3])
-        out[there] = change
-        out[there, :3, :3] = turn
+        change = now @ self.inverse[start, piece]
+        moved = np.broadcast_to(np.eye(4), change.shape).copy()
+        moved[:, :3, :3] = nearest_rotation(change[:, :3, :3])
+        before, after = points, transform(change[:, None], points)
+        if piece in self.deforming:
+            hit, before, after = self._patch(piece, start, frames[there], points, change)
+            arms = before - before.mean(0)
+            if len(arms) > 2 and np.linalg.svd(arms, compute_uv=False)[1] > NARROW:
+                turned = np.einsum("nsi,sj->nij", after - after.mean(1, keepdims=True), arms)
+                moved[:, :3, :3] = nearest_rotation(turned)  # the best fit of one set of points to another (Kabsch)
+        moved[:, :3, 3] = after.mean(1) - rotate(moved[:, :3, :3], before.mean(0))
+        if piece in self.deforming and hit.any():
+            # The sole stays flat where the ground bends: it touches as it did, and does not cut.
+            gaps = (transform(moved[:, None], points[hit]) - after)[..., 2].min(1)
+            moved[:, 2, 3] += (points[hit] - before)[:, 2].min() - gaps
+        out[there] = moved
         return out
+
+    def _patch(
+        self, i: int, start: int, frames: np.ndarray, points: np.ndarray, change: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The patch of a deforming piece under `points` (S, 3): (S,) bool, under which of them it lies, its points
+        (M, 3) in frame `start`, and where those are in `frames` (n, M, 3).
+
+        Where the mesh was made anew, with other triangles, its points move as the object does, `change` (n, 4, 4), and
+        stay on the surface. Where no point has ground, `points` themselves move with the object.
+        """
+        hits = [self._ray(i, start, point + (0.0, 0.0, HEADROOM)) for point in points]
+        hit = np.array([h is not None for h in hits])
+        if not hit.any():
+            return hit, points, transform(change[:, None], points)
+        surface = self.seen[start][i][1]
+        corners = np.array([h[2] for h in hits if h is not None])
+        local = np.array([h[0] for h in hits if h is not None])
+        weights = barycentric(local, surface.coords[corners].astype(float))
+        before = transform(self.local[start, i], local)
+        after = transform(change[:, None], before)
+        for k, f in enumerate(frames):
+            now = self.seen[f][i][1]
+            if now.topology == surface.topology:
+                after[k] = transform(self.local[f, i], np.einsum("sk,ski->si", weights, now.coords[corners]))
+            else:
+                for point in after[k]:
+                    under = self._cast(i, int(f), point + (0.0, 0.0, HEADROOM))
+                    point[2] = point[2] if under is None else under[0]
+        return hit, before, after
 
     def _candidates(self, points: np.ndarray, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Indices of points and of pieces whose bounds lie over or under them."""
@@ -215,15 +331,38 @@ class MeshGround:
 
     def _cast(self, i: int, frame: int, point: np.ndarray) -> tuple[float, float] | None:
         """Height of the first hit straight below a point, and the z of the mesh's normal there, in clip space."""
-        inverse, matrix = self.inverse[frame, i], self.local[frame, i]
-        origin = inverse[:3, :3] @ point[:3] + inverse[:3, 3]
-        way = -inverse[:3, 2]
-        co, normal, _, _ = self.pieces[i].tree.ray_cast(Vector(origin), Vector(way).normalized())
-        if co is None:
+        hit = self._ray(i, frame, point)
+        if hit is None:
             return None
-        height = matrix[2, :3] @ np.array(co) + matrix[2, 3]
+        height = self.local[frame, i, 2, :3] @ hit[0] + self.local[frame, i, 2, 3]
         # Normals turn with the transposed inverse, so that scale and mirroring do not bend them (F22).
-        return float(height), float(inverse[:3, 2] @ np.array(normal))
+        return float(height), float(self.inverse[frame, i, :3, 2] @ hit[1])
+
+    def _ray(self, i: int, frame: int, point: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """The first hit straight below a point (3,) in clip space: the place and the normal in the piece's own space,
+        and the vertices of the triangle."""
+        inverse, surface = self.inverse[frame, i], self.seen[frame][i][1]
+        tree, triangles = surface.tree if i not in self.deforming else None, surface.triangles
+        if i in self.deforming:
+            tree, triangles = self._tile(i, frame, np.floor(point[:2] / TILE))
+        if tree is None:
+            return None
+        origin = inverse[:3, :3] @ point[:3] + inverse[:3, 3]
+        co, normal, index, _ = tree.ray_cast(Vector(origin), Vector(-inverse[:3, 2]).normalized())
+        return None if co is None else (np.array(co), np.array(normal), triangles[index])
+
+    def _tile(self, i: int, frame: int, at: np.ndarray) -> tuple[BVHTree | None, np.ndarray]:
+        """The BVH and the triangles of one square of a piece, seen from above. To build all of a terrain anew for each
+        frame would take a tenth of a second."""
+        key = i, frame, int(at[0]), int(at[1])
+        if key not in self.tiles:
+            surface = self.seen[frame][i][1]
+            across = surface.coords @ self.local[frame, i, :2, :3].T + self.local[frame, i, :2, 3] - at * TILE
+            sides = np.concatenate([across < -EDGE, across > TILE + EDGE], 1) @ np.array([1, 2, 4, 8], np.uint8)
+            beside = np.bitwise_and.reduce(sides[surface.triangles], 1)  # all three corners on one side of the square
+            triangles = surface.triangles[beside == 0]
+            self.tiles[key] = tree_of(surface.coords, triangles) if len(triangles) else None, triangles
+        return self.tiles[key]
 
     def _tops(self, i: int, frame: int, point: np.ndarray) -> tuple[list[float], list[tuple[float, float]]]:
         """What one piece has over and under a point: heights that can be stood on, highest first, not the undersides of

@@ -53,7 +53,7 @@ def in_contact(
     which is `plan` (S, 2) on paper."""
     heel, ball = tracks[:, HEEL], tracks[:, BALL]
     frames = np.arange(p.contact.start, p.contact.stop)
-    carried = ground.carried(p.piece, p.frame, frames)
+    carried = ground.carried(p.piece, p.frame, frames, p.sole(plan))
     hold = lock if p.contact.locked else 0.0
     normal = rotate(carried[:, :3, :3], p.tilt[:, 2])
     gradient = -normal[:, :2] / np.maximum(normal[:, 2:], 1e-6)

@@ -10,7 +10,7 @@ from .clip import BALL, HEEL, LEG, Clip, Leg, Sole
 from .contacts import Contact
 from .ground import Ground
 from .rest import TOUCH, Limits, stance_from
-from .rotations import align
+from .rotations import align, from_rotvec, rotate
 from .route import Place, route
 
 HEADROOM = 0.5
@@ -45,6 +45,11 @@ class Footprint:
     """(3, 3): rotation from the flat floor to the ground."""
     gaps: np.ndarray = field(default_factory=lambda: np.zeros(0))
     """(S,): how far the ground lies below the sole's points when it rests."""
+
+    def sole(self, plan: np.ndarray) -> np.ndarray:
+        """(S, 3): where the points of the sole, `plan` (S, 2) on paper, lie on the ground."""
+        flat = np.column_stack([plan, np.zeros(len(plan))])
+        return self.place + rotate(self.tilt @ from_rotvec(np.array([0.0, 0.0, self.yaw])), flat)
 
 
 def lay_footprints(

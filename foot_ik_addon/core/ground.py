@@ -20,6 +20,7 @@ class Ground(Protocol):
         something solid, highest first, padded with NaN; and (N, K) int, which pieces of ground those are."""
         ...
 
-    def carried(self, piece: int, start: int, frames: np.ndarray) -> np.ndarray:
-        """(N, 4, 4): how a piece of ground has moved from frame `start` to each of `frames` (N,)."""
+    def carried(self, piece: int, start: int, frames: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """(N, 4, 4): how a piece of ground has carried what stands at `points` (S, 3) in frame `start` to each of
+        `frames` (N,). Where the ground deforms that is how the patch under the points has moved and turned."""
         ...

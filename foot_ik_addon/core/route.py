@@ -101,6 +101,6 @@ def carried(place: Place, heights: np.ndarray, pieces: np.ndarray, frame: int, g
     """(K,): where ground that is at `heights` (K,) in a place has been carried to by another frame."""
     out = heights.copy()
     for k in np.flatnonzero(np.isfinite(heights)):
-        matrix = ground.carried(int(pieces[k]), place.frame, np.array([frame]))[0]
-        out[k] = transform(matrix, np.append(place.point, heights[k]))[2]
+        point = np.append(place.point, heights[k])
+        out[k] = transform(ground.carried(int(pieces[k]), place.frame, np.array([frame]), point[None])[0], point)[2]
     return out

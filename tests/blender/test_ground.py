@@ -183,7 +183,7 @@ def test_moving_ground_is_followed(ground_of):
         lift.keyframe_insert("rotation_euler", frame=frame)
     ground = ground_of(ob, (1, 11))
     assert [height(ground, frame=f) for f in (0, 1)] == pytest.approx([0.0, 1.0], abs=EXACT)
-    moved = ground.carried(0, 0, np.array([1]))[0] @ [1.0, 0.0, 0.0, 1.0]
+    moved = ground.carried(0, 0, np.array([1]), np.zeros((1, 3)))[0] @ [1.0, 0.0, 0.0, 1.0]
     assert moved[:3] == pytest.approx([0.0, 1.0, 1.0], abs=EXACT)
 
 
@@ -199,3 +199,74 @@ def test_one_mesh_has_one_tree_however_often_it_lies_there(ground_of, addon):
     stone.data.update()
     before = ground_of(ob).pieces[0].high[2]
     assert before == pytest.approx(0.4, abs=EXACT), "a changed mesh is built anew"
+
+
+def swelling(cells: int = 4) -> bpy.types.Object:
+    """A grid that a shape key bends from frame 1 to 11."""
+    bpy.ops.mesh.primitive_grid_add(x_subdivisions=cells, y_subdivisions=cells, size=4)
+    ob = bpy.context.object
+    ob.shape_key_add(name="Basis")
+    key = ob.shape_key_add(name="Swell")
+    for point in key.data:
+        point.co.z, point.co.x = 0.25 * point.co.y, point.co.x + 0.5
+    for frame, value in ((1, 0.0), (11, 1.0)):
+        key.value = value
+        key.keyframe_insert("value", frame=frame)
+    return ob
+
+
+UNDER_FOOT = np.array([(x, y, 0.0) for x in (0.1, 0.2) for y in (0.2, 0.4)])
+
+
+def test_ground_that_deforms_carries_what_stands_on_it(ground_of):
+    ob = empty_rig()
+    swelling()
+    ground = ground_of(ob, (1, 6, 11))
+    assert [height(ground, y=0.4, frame=f) for f in (0, 1, 2)] == pytest.approx([0.0, 0.05, 0.1], abs=EXACT)
+    moves = ground.carried(0, 0, np.array([0, 1, 2]), UNDER_FOOT)
+    assert moves[0] == pytest.approx(np.eye(4), abs=EXACT)
+    carried = UNDER_FOOT @ moves[2, :3, :3].T + moves[2, :3, 3]
+    assert carried[:, 0] == pytest.approx(UNDER_FOOT[:, 0] + 0.5, abs=1e-3)
+    assert carried[:, 2] == pytest.approx(0.25 * UNDER_FOOT[:, 1], abs=2e-3), "a slope is longer than its shadow"
+    back = ground.carried(0, 2, np.array([0]), carried)[0]
+    assert carried @ back[:3, :3].T + back[:3, 3] == pytest.approx(UNDER_FOOT, abs=2e-3)
+
+
+def test_ground_that_is_made_anew_lifts_what_stands_on_it(ground_of):
+    """Subdivided from frame 11 on: other triangles, so its points are not known again."""
+    ob = empty_rig()
+    field = swelling()
+    modifier = field.modifiers.new("Subdivision", "SUBSURF")
+    modifier.subdivision_type = "SIMPLE"
+    for frame, shown in ((1, False), (10, True)):
+        modifier.show_viewport = shown
+        modifier.keyframe_insert("show_viewport", frame=frame)
+    ground = ground_of(ob, (1, 11))
+    assert len(ground.seen[0][0][1].coords) < len(ground.seen[1][0][1].coords)
+    move = ground.carried(0, 0, np.array([1]), UNDER_FOOT)[0]
+    lifted = UNDER_FOOT @ move[:3, :3].T + move[:3, 3]
+    assert lifted[:, 2] == pytest.approx(0.25 * UNDER_FOOT[:, 1], abs=2e-3)
+
+
+def test_ground_that_grows_carries_what_stands_on_it_along(ground_of):
+    """An object three metres away doubles in size: what stands on it goes along, and is not scaled."""
+    ob = empty_rig()
+    disc = plate(0.0, "Disc", size=8.0)
+    disc.location.x = 3.0
+    for frame, size in ((1, 1.0), (11, 2.0)):
+        disc.scale = size, size, 1
+        disc.keyframe_insert("scale", frame=frame)
+    move = ground_of(ob, (1, 11)).carried(0, 0, np.array([1]), UNDER_FOOT)[0]
+    middle = UNDER_FOOT.mean(0)
+    assert move[:3, :3] == pytest.approx(np.eye(3), abs=EXACT)
+    assert middle + move[:3, 3] == pytest.approx([2 * middle[0] - 3, 2 * middle[1], 0], abs=EXACT)
+
+
+def test_ground_that_could_deform_but_does_not_is_built_once(ground_of):
+    ob = empty_rig()
+    field = swelling()
+    field.data.shape_keys.animation_data_clear()
+    field.modifiers.new("Subdivision", "SUBSURF")
+    ground = ground_of(ob, (1, 2, 3))
+    assert not ground.deforming
+    assert len({id(here[0][1]) for here in ground.seen}) == 1

@@ -78,7 +78,7 @@ class Pieces:
         z = np.take_along_axis(z, order, 1)
         return z, np.where(np.isfinite(z), order, -1)
 
-    def carried(self, piece: int, start: int, frames: np.ndarray) -> np.ndarray:
+    def carried(self, piece: int, start: int, frames: np.ndarray, points=None) -> np.ndarray:
         if piece < 0:
             return np.tile(np.eye(4), (len(frames), 1, 1))
         there = self.pieces[piece]
@@ -214,7 +214,7 @@ class Mirrored:
     def layers(self, points, frames):
         return self.ground.layers(points * (-1, 1), frames)
 
-    def carried(self, piece, start, frames):
+    def carried(self, piece, start, frames, points=None):
         return self.FLIP @ self.ground.carried(piece, start, frames) @ self.FLIP
 
 
@@ -231,5 +231,5 @@ class Turned:
     def layers(self, points, frames):
         return self.ground.layers(points @ self.turn[:2, :2], frames)
 
-    def carried(self, piece, start, frames):
+    def carried(self, piece, start, frames, points=None):
         return self.turn @ self.ground.carried(piece, start, frames) @ self.turn.T
