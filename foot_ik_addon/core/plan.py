@@ -12,6 +12,7 @@ from .correction import correct_foot
 from .edits import Edit, edited
 from .footprints import Footprint, lay_footprints
 from .ground import Ground
+from .loops import Unrolled, find_loop
 from .pelvis import FARTHEST, pelvis_curve, reach_limits
 from .reach import root_interval
 from .rest import Limits
@@ -78,24 +79,34 @@ def make_plan(clip: Clip, ground: Ground, options: Options) -> Plan:
     forward = facing(clip)
     soles = [find_sole(clip, leg, forward) for leg in clip.legs]
     drift = treadmill(clip, soles)
-    contacts = [
-        find_contacts(clip.fps, travelling(leg, -drift, clip.fps), sole)
-        for leg, sole in zip(clip.legs, soles, strict=True)
-    ]
-    in_place = bool(np.any(drift))
-    if in_place:
-        contacts = [[replace(c, locked=False) for c in foot] for foot in contacts]
-    for i, edits in enumerate(options.edits):
-        contacts[i] = edited(contacts[i], list(edits), len(clip))
+    contacts = contacts_of(clip, soles, drift, options.edits)
     prints = lay_footprints(clip, soles, contacts, ground, options.limits)
+    loop = find_loop(clip, soles, prints, ground)
+    if loop is not None:
+        clip, ground = loop.clip(clip), Unrolled(ground, loop)
+        contacts = contacts_of(clip, soles, drift, loop.edits(options.edits))
+        prints = lay_footprints(clip, soles, contacts, ground, options.limits)
     plan = follow(clip, soles, prints, ground, options)
-    return replace(
+    plan = replace(
         plan,
         contacts=tuple(map(tuple, contacts)),
         prints=tuple(map(tuple, prints)),
         soles=tuple(soles),
-        in_place=in_place,
+        in_place=bool(np.any(drift)),
     )
+    return plan if loop is None else loop.cut(plan)
+
+
+def contacts_of(
+    clip: Clip, soles: list[Sole], drift: np.ndarray, edits: tuple[tuple[Edit, ...], ...]
+) -> list[list[Contact]]:
+    """The contacts of every leg, found and edited; on a belt that drifts no foot is locked."""
+    out = []
+    for i, (leg, sole) in enumerate(zip(clip.legs, soles, strict=True)):
+        found = find_contacts(clip.fps, travelling(leg, -drift, clip.fps), sole)
+        found = [replace(c, locked=False) for c in found] if np.any(drift) else found
+        out.append(edited(found, list(edits[i]), len(clip)) if i < len(edits) else found)
+    return out
 
 
 def follow(clip: Clip, soles: list[Sole], prints: list[list[Footprint]], ground: Ground, options: Options) -> Plan:

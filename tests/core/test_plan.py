@@ -175,8 +175,15 @@ def test_scene_in_a_mirror_gives_the_pose_in_a_mirror(name):
 
 @pytest.mark.parametrize("name", ["up", "bumps", "stairs", "rubble", "rocking"])
 def test_scene_turned_about_z_gives_the_pose_turned(name, angle=0.7):
-    plain, ground = result("walk", name), GROUNDS[name]
-    other = planted(clip_of(walks.turned(WALKS["walk"], angle)), grounds.Turned(ground, angle))
+    ground = GROUNDS[name]
+    # Less than a round: on stairs that have an edge just under a ball rounding decides whether the walk is a loop.
+    plain, other = (
+        planted(walks.part(clip, 0, 85), ground)
+        for clip, ground in (
+            (CLIPS["walk"], ground),
+            (clip_of(walks.turned(WALKS["walk"], angle)), grounds.Turned(ground, angle)),
+        )
+    )
     c, s = np.cos(angle), np.sin(angle)
     spin = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]])
     for leg, new in zip(plain.after.legs, other.after.legs):

@@ -1,0 +1,167 @@
+"""Clips that loop: planned with what comes before and after them in the loop, so that the corrected clip loops too.
+
+A clip whose last pose is its first again, perhaps elsewhere, is planned between a copy of its end and a copy of its
+beginning, both over the clip's own ground. So a contact that the seam cuts has one footprint, and what is smooth within
+the clip is smooth over the seam.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .clip import Clip, Leg, Sole
+from .contacts import Contact
+from .edits import Edit
+from .footprints import HEADROOM, Footprint
+from .ground import Ground
+from .rotations import transform
+
+if TYPE_CHECKING:
+    from .plan import Plan
+
+SAME = 1e-3
+"""Legs: the pose and the ground at the end are those at the beginning to within this."""
+AROUND = 2.0
+"""Seconds that are planned before and after the clip: the longest stride, and as long as the pelvis feels its ends."""
+SHORTEST = 0.2
+"""Seconds: what lasts less is no loop."""
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A clip of `period` + 1 frames, unrolled by some frames to either side."""
+
+    period: int
+    around: int
+    """Frames that are added at either end."""
+    offset: np.ndarray
+    """(3,): how much farther the character is after a round, and how much higher its ground."""
+
+    def place(self, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Frames of the clip, and (n, 3) how far off they are, of unrolled frames (n,)."""
+        at = np.asarray(frames) - self.around
+        turns = np.where(at > self.period, (at - 1) // self.period, np.minimum(at // self.period, 0))
+        return at - turns * self.period, turns[:, None] * self.offset
+
+    def clip(self, clip: Clip) -> Clip:
+        """The clip, unrolled; it stays on its flat floor."""
+        frames, off = self.place(np.arange(self.period + 1 + 2 * self.around))
+        off = off * (1, 1, 0)
+
+        def pose(m: np.ndarray | None) -> np.ndarray | None:
+            if m is None:
+                return None
+            out = m[frames]
+            out[:, :3, 3] += off
+            return out
+
+        legs = (Leg(leg.joints[frames] + off[:, None], pose(leg.foot), pose(leg.toe)) for leg in clip.legs)
+        return Clip(clip.fps, clip.pelvis[frames] + off, tuple(legs))
+
+    def edits(self, edits: tuple[tuple[Edit, ...], ...]) -> tuple[tuple[Edit, ...], ...]:
+        """The user's edits, in each round. The frame in which one round ends and the next begins is the former's."""
+        most = -(-self.around // self.period)
+
+        def unrolled(e: Edit) -> Iterator[Edit]:
+            for k in range(-most, most + 1):
+                low, high = int(k > 0), self.period + int(k >= 0)
+                start, stop = max(e.start, low), min(e.stop, high)
+                if start < stop:
+                    by = k * self.period + self.around
+                    yield replace(e, start=start + by, stop=stop + by)
+
+        return tuple(tuple(new for e in foot for new in unrolled(e)) for foot in edits)
+
+    def cut(self, plan: Plan) -> Plan:
+        """The plan of the clip itself from that of the unrolled one."""
+        span = slice(self.around, self.around + self.period + 1)
+        feet = tuple(replace(f, move=f.move[:, span], turn=f.turn[:, span]) for f in plan.feet)
+        contacts = tuple(tuple(c for c in map(self.cut_contact, foot) if c) for foot in plan.contacts)
+        prints = tuple(
+            tuple(
+                replace(p, contact=c, frame=int(self.place(np.array([p.frame]))[0][0]))
+                for p in foot
+                if (c := self.cut_contact(p.contact))
+            )
+            for foot in plan.prints
+        )
+        return replace(plan, feet=feet, pelvis=plan.pelvis[:, span], contacts=contacts, prints=prints)
+
+    def cut_contact(self, contact: Contact) -> Contact | None:
+        """What lies within the clip of a contact of the unrolled one."""
+        start, stop = max(contact.start, self.around), min(contact.stop, self.around + self.period + 1)
+        if start >= stop:
+            return None
+        span = slice(start - contact.start, stop - contact.start)
+        return replace(
+            contact,
+            start=start - self.around,
+            stop=stop - self.around,
+            heel=contact.heel[span],
+            ball=contact.ball[span],
+        )
+
+
+@dataclass(frozen=True)
+class Unrolled:
+    """The ground of a clip, repeated before and behind it; see `core.ground.Ground`."""
+
+    ground: Ground
+    loop: Loop
+
+    def below(self, points: np.ndarray, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        frames, off = self.loop.place(frames)
+        heights, pieces = self.ground.below(points - off, frames)
+        return heights + off[:, 2], pieces
+
+    def layers(self, points: np.ndarray, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        frames, off = self.loop.place(frames)
+        heights, pieces = self.ground.layers(points - off[:, :2], frames)
+        return heights + off[:, 2:], pieces
+
+    def carried(self, piece: int, start: int, frames: np.ndarray, points: np.ndarray) -> np.ndarray:
+        (first,), (off,) = self.loop.place(np.array([start]))
+        out = self.ground.carried(piece, int(first), self.loop.place(frames)[0], points - off)
+        out[:, :3, 3] += off - out[:, :3, :3] @ off
+        return out
+
+
+def find_loop(clip: Clip, soles: list[Sole], prints: list[list[Footprint]], ground: Ground) -> Loop | None:
+    """How a clip loops, or None: where its last pose is not its first, or the ground under that is not."""
+    period = len(clip) - 1
+    if period < clip.frames(SHORTEST):
+        return None
+    offset = (clip.pelvis[-1] - clip.pelvis[0]) * (1, 1, 0)
+    ends = [0, period]
+    tracks = [sole.tracks(leg)[ends] for leg, sole in zip(clip.legs, soles, strict=True)]
+    marks = np.concatenate([*tracks, *(leg.joints[ends] for leg in clip.legs), clip.pelvis[ends, None]], 1)
+    if np.abs(marks[1] - marks[0] - offset).max() > SAME:
+        return None
+    under = []
+    for track, foot in zip(tracks, prints, strict=True):
+        if foot:
+            under.append(track * (1, 1, 0))
+            under[-1][..., 2] = HEADROOM + np.array([[foot[0].place[2]], [foot[-1].place[2]]])
+    if not under:
+        return None
+    points = np.concatenate(under, 1)
+    count = points.shape[1]
+    heights, pieces = ground.below(points.reshape(-1, 3), np.repeat(ends, count))
+    heights, points = heights.reshape(2, count), points.reshape(-1, 3)
+    rise = np.diff(heights, axis=0)[0]
+    found = np.isfinite(heights)
+    if (found[0] != found[1]).any() or not found.any() or np.ptp(rise[found[0]]) > SAME:
+        return None
+    points[:, 2] = heights.ravel()
+    for end in (0, 1):
+        for piece in np.unique(pieces[pieces >= 0]):
+            stood = points[(pieces == piece) & (np.arange(2 * count) // count == end)]
+            if len(stood):
+                moved = ground.carried(int(piece), ends[end], np.array([ends[1 - end]]), stood)[0]
+                if np.abs(transform(moved, stood) - stood).max() > SAME:
+                    return None
+    return Loop(period, round(clip.frames(AROUND)), offset + (0.0, 0.0, np.nanmedian(rise)))
