@@ -11,7 +11,7 @@ from . import live
 from .apply import Channels, Weights, corrected_channels, in_range, read_weights, saved_plan
 from .channels import in_mode, rotation_path
 from .compat import assign_action, ensured_bag, ensured_fcurve, slot_identifier
-from .keys import BEZIER, LINEAR, Keys, audible, key_modifiers, merge_keys
+from .keys import BEZIER, LINEAR, Keys, audible, goes_round, key_modifiers, merge_keys
 from .planning import Steps
 from .refusals import constraint_check, refuse_baked, refuse_unmovable, writable_or_refuse
 from .rig import Refusal, Rig, read_rig
@@ -133,7 +133,8 @@ def write_keys(ob: bpy.types.Object, data: bpy.types.AnimData, keys: list[Keys],
     """Replace the keys between the first and the last frame by new ones.
 
     Outside of them the curves play on as they did: keys stay, and where there are some on a side, the frame next to
-    the range on that side is keyed as animated. `played` is the scene's range, over which modifiers are keyed.
+    the range on that side is keyed as animated. `played` is the scene's range, over which modifiers are keyed; but what
+    goes round and round goes on to do so.
     """
     bag = ensured_bag(data, ob)
     paths = {row: f'pose.bones["{bpy.utils.escape_identifier(row.bone)}"].{row.path}' for row in keys}
@@ -141,10 +142,14 @@ def write_keys(ob: bpy.types.Object, data: bpy.types.AnimData, keys: list[Keys],
     times = [p.co.x for c in curves.values() if c for p in (*c.keyframe_points[:1], *c.keyframe_points[-1:])]
     sides = [frame for frame, there in ((frames[0] - 1, min(times, default=np.inf) < frames[0] - 0.5),
                                         (frames[-1] + 1, max(times, default=-np.inf) > frames[-1] + 0.5)) if there]
+    rounds = {row for row, curve in curves.items() if curve and goes_round(curve, frames[0], frames[-1], played)}
     for row, path in paths.items():
         curve = curves[row] or ensured_fcurve(bag, path, row.index, row.bone)
         audible(curve, bag, row.bone)
-        key_modifiers(curve, played)
+        if row not in rounds:
+            key_modifiers(curve, played)
+        if rounds and curves[row] is None:
+            curve.modifiers.new("CYCLES")
         merge_keys(curve, row, np.array(frames, float), sides, interpolation)
 
 

@@ -40,6 +40,17 @@ def audible(curve: bpy.types.FCurve, bag: Bag, bone: str) -> None:
         curve.group = own if own is not None and not own.mute else bag.groups.new(bone)
 
 
+def goes_round(curve: bpy.types.FCurve, first: int, last: int, played: tuple[int, int]) -> bool:
+    """Whether a curve only repeats its keys, and frames `first` to `last` are whole rounds, all that there is of it and
+    all that is played: then it can go on repeating the keys that are baked there."""
+    times = [p.co.x for p in curve.keyframe_points]
+    if not len(curve.modifiers) or not times or any(m.type != "CYCLES" or m.mute for m in curve.modifiers):
+        return False
+    span = max(times) - min(times)
+    inside = first <= min(*times, *played) and max(*times, *played) <= last
+    return inside and (span == 0 or abs((last - first) / span - round((last - first) / span)) < 1e-6)
+
+
 def key_modifiers(curve: bpy.types.FCurve, played: tuple[int, int]) -> None:
     """Replace the modifiers of a curve by a key in each frame of its keys and of the scene."""
     if not len(curve.modifiers):
