@@ -177,6 +177,28 @@ def jump(fps: float = 30.0, **more) -> Walk:
     )
 
 
+def sprint(**more) -> Walk:
+    """Half of the time in flight; each foot stands for an eighth of a second."""
+    return run(**{"length": 1.6, "time": 0.25, "swing": 1.5, **more})
+
+
+def crossing(**more) -> Walk:
+    """Steps to the right, each foot set down across the other."""
+    return sideways(**{"length": 0.35, "roll": 15.0, "width": 0.05, **more})
+
+
+def march(**more) -> Walk:
+    """Knees lifted high, on the spot."""
+    return stride(**{"length": 0.0, "lift": 0.25, "strike": 0.0, "roll": 30.0, **more})
+
+
+def hop(fps: float = 30.0, **more) -> Walk:
+    """Hops ahead on the left foot, the right held up."""
+    left = (Print((0.0, 0.35 * n, 0.0), np.pi / 2, 0.5 * n - 0.6, 0.5 * n - 0.25, 0.0, 20.0) for n in range(9))
+    right = Print((0.1, -0.2, 0.35), np.pi / 2, -9.0, 99.0, 0.0, 0.0, held=True)
+    return Walk((tuple(left), (right,)), 3.0, fps, **{"lift": 0.12, **more})
+
+
 def kick(fps: float = 30.0, height: float = 0.45, **more) -> Walk:
     """Stand; the right foot is kicked forward, held still in the air from 1.3 to 2.3 s, and put back."""
     home, air = (0.1, 0.0, 0.0), (0.1, 0.45, height)
