@@ -128,6 +128,9 @@ def notes_on(plan: Plan) -> list[str]:
                    "along to lock them")
     elif not any(plan.contacts):
         out.append("No foot ever stands still and low: check the floor height")
+    if any(contact.slips for foot in plan.contacts for contact in foot):
+        out.append("The ground moves away under standing feet, which are not locked there: make the character a child "
+                   "of what should carry it")
     wanted = sum(contact.locked for foot in plan.contacts for contact in foot)
     missing = wanted - sum(p.contact.locked for foot in plan.prints for p in foot)
     if missing > 0:

@@ -43,6 +43,10 @@ class Contact:
     """(stop - start,) bool; in every frame heel or ball touches."""
     locked: bool = True
     """Whether the foot is held at one footprint; a sliding foot follows the ground under it."""
+    asked: bool = False
+    """The user asks for it."""
+    slips: bool = False
+    """It is not held because the ground moves away under it."""
 
 
 def find_contacts(fps: float, leg: Leg, sole: Sole) -> list[Contact]:

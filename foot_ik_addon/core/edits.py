@@ -36,5 +36,5 @@ def edited(found: list[Contact], edits: list[Edit], count: int) -> list[Contact]
         if e.mode != "NONE" and e.stop > e.start:
             h, b = heel[e.start : e.stop], ball[e.start : e.stop]
             unknown = ~h & ~b
-            out.append(Contact(e.start, e.stop, h | unknown, b | unknown, locked=e.mode != "SLIDE"))
+            out.append(Contact(e.start, e.stop, h | unknown, b | unknown, locked=e.mode != "SLIDE", asked=True))
     return sorted(out, key=lambda c: c.start)

@@ -10,7 +10,7 @@ from .clip import BALL, HEEL, LEG, Clip, Leg, Sole
 from .contacts import Contact
 from .ground import Ground
 from .rest import TOUCH, Limits, stance_from
-from .rotations import align, from_rotvec, rotate
+from .rotations import align, from_rotvec, rotate, transform
 from .route import Place, route
 
 HEADROOM = 0.5
@@ -23,6 +23,8 @@ CLEAR = 0.015 * LEG
 """Room that a footprint leaves around the sole, so that a foot that rolls does not graze a riser."""
 RISER_PRICE = 4 * TOUCH
 """What it costs to stand nearer to a riser, as a mean gap under the sole: more than to hang over an edge."""
+DRAGGED = 0.4
+"""Legs: by more than this moving ground does not take along a foot that is animated to stay behind."""
 HELD = 0.25
 """Seconds: a swing cut by an end of the clip that lasts longer than this gets a footprint of its own there."""
 
@@ -152,6 +154,17 @@ def on_ground(p: Footprint, base: float, sole: Sole, ground: Ground, limits: Lim
         tilt=align(np.array([0.0, 0.0, 1.0]), normal),
         gaps=np.maximum(gap, 0.0),
     )
+
+
+def slips_away(leg: Leg, sole: Sole, p: Footprint, ground: Ground) -> bool:
+    """Whether the ground would drag a locked foot away from where it is animated: a train leaves, and the character
+    stays behind."""
+    if not p.contact.locked:
+        return False
+    frames = np.arange(p.contact.start, p.contact.stop)
+    held = transform(ground.carried(p.piece, p.frame, frames, p.sole(sole.plan)), p.place)
+    dragged = (held - sole.tracks(leg)[frames, BALL])[:, :2]
+    return bool(np.linalg.norm(dragged - dragged[p.frame - p.contact.start], axis=1).max() > DRAGGED)
 
 
 def grown(plan: np.ndarray) -> np.ndarray:

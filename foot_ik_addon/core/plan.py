@@ -10,7 +10,7 @@ from .clip import BALL, LEG, Clip, Leg, Sole, smoothed, velocity
 from .contacts import BAND, Contact, find_contacts
 from .correction import correct_foot
 from .edits import Edit, edited
-from .footprints import Footprint, lay_footprints
+from .footprints import Footprint, lay_footprints, slips_away
 from .ground import Ground
 from .loops import Unrolled, find_loop
 from .pelvis import FARTHEST, pelvis_curve, reach_limits
@@ -79,13 +79,12 @@ def make_plan(clip: Clip, ground: Ground, options: Options) -> Plan:
     forward = facing(clip)
     soles = [find_sole(clip, leg, forward) for leg in clip.legs]
     drift = treadmill(clip, soles)
-    contacts = contacts_of(clip, soles, drift, options.edits)
-    prints = lay_footprints(clip, soles, contacts, ground, options.limits)
+    contacts, prints = planted(clip, soles, drift, ground, options)
     loop = find_loop(clip, soles, prints, ground)
     if loop is not None:
         clip, ground = loop.clip(clip), Unrolled(ground, loop)
-        contacts = contacts_of(clip, soles, drift, loop.edits(options.edits))
-        prints = lay_footprints(clip, soles, contacts, ground, options.limits)
+        options = replace(options, edits=loop.edits(options.edits))
+        contacts, prints = planted(clip, soles, drift, ground, options)
     plan = follow(clip, soles, prints, ground, options)
     plan = replace(
         plan,
@@ -97,16 +96,28 @@ def make_plan(clip: Clip, ground: Ground, options: Options) -> Plan:
     return plan if loop is None else loop.cut(plan)
 
 
-def contacts_of(
-    clip: Clip, soles: list[Sole], drift: np.ndarray, edits: tuple[tuple[Edit, ...], ...]
-) -> list[list[Contact]]:
-    """The contacts of every leg, found and edited; on a belt that drifts no foot is locked."""
-    out = []
+def planted(
+    clip: Clip, soles: list[Sole], drift: np.ndarray, ground: Ground, options: Options
+) -> tuple[list[list[Contact]], list[list[Footprint]]]:
+    """Contacts of every leg, found and edited, and their footprints; on a belt that drifts no foot is locked, nor where
+    the ground slips away under it and the user does not ask for it."""
+    contacts = []
     for i, (leg, sole) in enumerate(zip(clip.legs, soles, strict=True)):
         found = find_contacts(clip.fps, travelling(leg, -drift, clip.fps), sole)
         found = [replace(c, locked=False) for c in found] if np.any(drift) else found
-        out.append(edited(found, list(edits[i]), len(clip)) if i < len(edits) else found)
-    return out
+        contacts.append(edited(found, list(options.edits[i]), len(clip)) if i < len(options.edits) else found)
+    prints = lay_footprints(clip, soles, contacts, ground, options.limits)
+    slipping = [
+        {p.contact.start for p in foot if not p.contact.asked and slips_away(leg, sole, p, ground)}
+        for leg, sole, foot in zip(clip.legs, soles, prints, strict=True)
+    ]
+    if any(slipping):
+        contacts = [
+            [replace(c, locked=False, slips=True) if c.start in starts else c for c in foot]
+            for foot, starts in zip(contacts, slipping, strict=True)
+        ]
+        prints = lay_footprints(clip, soles, contacts, ground, options.limits)
+    return contacts, prints
 
 
 def follow(clip: Clip, soles: list[Sole], prints: list[list[Footprint]], ground: Ground, options: Options) -> Plan:

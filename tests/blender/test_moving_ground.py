@@ -95,6 +95,12 @@ def slow_train(ob) -> None:
     keyed(plate(), lambda t: Matrix.Translation((0.06 * max(t - 0.3, 0) ** 2, 0, 0)))
 
 
+def leaving_train(ob) -> None:
+    """Starts across the way, and leaves the character behind."""
+    emptied()
+    keyed(plate(size=(16.0, 5.0)), lambda t: Matrix.Translation((4.0 * max(t - 0.3, 0) ** 2, 0, 0)))
+
+
 def from_one_to_another(ob) -> None:
     """Two decks, one sinking, one climbing and turning away; the walk goes from one onto the other."""
     emptied()
@@ -356,3 +362,13 @@ def test_plan_is_stale_after_ground_bends_in_another_way(ground, change, addon):
     assert state() == "CURRENT", "another frame is no change"
     change(bpy.data.collections["Ground"].objects[0])
     assert state() == "STALE"
+
+
+def test_a_train_that_leaves_the_character_behind_is_told(addon):
+    ob = scenes.walker("flat", prepare=leaving_train)
+    saved = addon("blender.apply").saved_plan(ob, addon("blender.rig").read_rig(ob))
+    assert any("The ground moves away" in note and "child" in note for note in saved.notes)
+    stands = inner(standing(ob))
+    ob.foot_ik.enabled = True
+    found = figures(seen(ob), stands)
+    assert found["cut"] < 1 and found["float"] < 2
