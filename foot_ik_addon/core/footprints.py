@@ -55,12 +55,21 @@ class Footprint:
 
 
 def lay_footprints(
-    clip: Clip, soles: list[Sole], contacts: list[list[Contact]], ground: Ground, limits: Limits
+    clip: Clip,
+    soles: list[Sole],
+    contacts: list[list[Contact]],
+    ground: Ground,
+    limits: Limits,
+    rides: list[np.ndarray] | None = None,
 ) -> list[list[Footprint]]:
-    """Footprints of every leg, in order. A contact without ground has none."""
+    """Footprints of every leg, in order. A contact without ground has none.
+
+    `rides`, per leg (F, 3), is how far the feet are animated to go along with moving ground.
+    """
+    rides = rides or [np.zeros((len(clip), 3))] * len(clip.legs)
     prints = [
-        [on_floor(clip, leg, sole, c) for c in with_ends(clip, found)]
-        for leg, sole, found in zip(clip.legs, soles, contacts, strict=True)
+        [on_floor(leg, sole, c, ride) for c in with_ends(clip, found)]
+        for leg, sole, found, ride in zip(clip.legs, soles, contacts, rides, strict=True)
     ]
     bases = expected_heights(prints, ground, limits)
     return [
@@ -94,10 +103,11 @@ def sliding_frame(frame: int) -> Contact:
     return Contact(frame, frame + 1, ~one, one, locked=False)
 
 
-def on_floor(clip: Clip, leg: Leg, sole: Sole, contact: Contact) -> Footprint:
-    """Fit one footprint to all frames of a contact."""
-    span = slice(contact.start, contact.stop)
+def on_floor(leg: Leg, sole: Sole, contact: Contact, ride: np.ndarray) -> Footprint:
+    """Fit one footprint to all frames of a contact, in which the foot goes along by `ride` (F, 3)."""
+    span, frame = slice(contact.start, contact.stop), (contact.start + contact.stop - 1) // 2
     tracks = sole.tracks(Leg(leg.joints[span], leg.foot[span], None if leg.toe is None else leg.toe[span]))[..., :2]
+    tracks = tracks - (ride[span] - ride[frame])[:, None, :2]
     heel, ball = tracks[:, HEEL], tracks[:, BALL]
     flat = contact.heel & contact.ball
     seen = flat if flat.any() else np.ones_like(flat)
@@ -105,7 +115,6 @@ def on_floor(clip: Clip, leg: Leg, sole: Sole, contact: Contact) -> Footprint:
     yaw = float(np.arctan2(way[1], way[0]))
     step = np.array([np.cos(yaw), np.sin(yaw)]) * np.linalg.norm((ball - heel)[seen], axis=1).mean()
     anchor = np.concatenate([ball[contact.ball], heel[contact.heel] + step]).mean(0)
-    frame = (contact.start + contact.stop - 1) // 2
     return Footprint(contact, anchor, anchor - step, yaw, frame, -1, np.append(anchor, 0.0), np.eye(3))
 
 

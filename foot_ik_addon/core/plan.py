@@ -16,6 +16,7 @@ from .loops import Unrolled, find_loop
 from .pelvis import FARTHEST, pelvis_curve, reach_limits
 from .reach import root_interval
 from .rest import Limits
+from .riding import rides_of
 from .rotations import from_rotvec, normalized, rotate
 from .sole import find_sole
 from .swing import clear_swings
@@ -78,13 +79,14 @@ def make_plan(clip: Clip, ground: Ground, options: Options) -> Plan:
     """Plan a whole clip over a ground."""
     forward = facing(clip)
     soles = [find_sole(clip, leg, forward) for leg in clip.legs]
-    drift = treadmill(clip, soles)
-    contacts, prints = planted(clip, soles, drift, ground, options)
+    rides = rides_of(clip, soles, ground)
+    drift = treadmill(clip, soles, rides)
+    contacts, prints = planted(clip, soles, rides, drift, ground, options)
     loop = find_loop(clip, soles, prints, ground)
     if loop is not None:
         clip, ground = loop.clip(clip), Unrolled(ground, loop)
         options = replace(options, edits=loop.edits(options.edits))
-        contacts, prints = planted(clip, soles, drift, ground, options)
+        contacts, prints = planted(clip, soles, rides_of(clip, soles, ground), drift, ground, options)
     plan = follow(clip, soles, prints, ground, options)
     plan = replace(
         plan,
@@ -97,16 +99,17 @@ def make_plan(clip: Clip, ground: Ground, options: Options) -> Plan:
 
 
 def planted(
-    clip: Clip, soles: list[Sole], drift: np.ndarray, ground: Ground, options: Options
+    clip: Clip, soles: list[Sole], rides: list[np.ndarray], drift: np.ndarray, ground: Ground, options: Options
 ) -> tuple[list[list[Contact]], list[list[Footprint]]]:
     """Contacts of every leg, found and edited, and their footprints; on a belt that drifts no foot is locked, nor where
     the ground slips away under it and the user does not ask for it."""
     contacts = []
-    for i, (leg, sole) in enumerate(zip(clip.legs, soles, strict=True)):
-        found = find_contacts(clip.fps, travelling(leg, -drift, clip.fps), sole)
+    belt = np.arange(len(clip))[:, None] / clip.fps * drift
+    for i, (leg, sole, ride) in enumerate(zip(clip.legs, soles, rides, strict=True)):
+        found = find_contacts(clip.fps, travelling(leg, -belt - ride), sole)
         found = [replace(c, locked=False) for c in found] if np.any(drift) else found
         contacts.append(edited(found, list(options.edits[i]), len(clip)) if i < len(options.edits) else found)
-    prints = lay_footprints(clip, soles, contacts, ground, options.limits)
+    prints = lay_footprints(clip, soles, contacts, ground, options.limits, rides)
     slipping = [
         {p.contact.start for p in foot if not p.contact.asked and slips_away(leg, sole, p, ground)}
         for leg, sole, foot in zip(clip.legs, soles, prints, strict=True)
@@ -116,7 +119,7 @@ def planted(
             [replace(c, locked=False, slips=True) if c.start in starts else c for c in foot]
             for foot, starts in zip(contacts, slipping, strict=True)
         ]
-        prints = lay_footprints(clip, soles, contacts, ground, options.limits)
+        prints = lay_footprints(clip, soles, contacts, ground, options.limits, rides)
     return contacts, prints
 
 
@@ -217,11 +220,12 @@ def facing(clip: Clip) -> np.ndarray:
     return ahead if toes >= 0 else -ahead
 
 
-def treadmill(clip: Clip, soles: list[Sole]) -> np.ndarray:
-    """(3,): the velocity of the belt that an in-place cycle walks on; zero where the character travels or stands."""
+def treadmill(clip: Clip, soles: list[Sole], rides: list[np.ndarray]) -> np.ndarray:
+    """(3,): the velocity of the belt that an in-place cycle walks on; zero where the character travels or stands, or
+    there is a belt: then its feet go along with that, by `rides` (F, 3)."""
     flow = []
-    for leg, sole in zip(clip.legs, soles, strict=True):
-        ball = sole.tracks(leg)[:, BALL]
+    for leg, sole, ride in zip(clip.legs, soles, rides, strict=True):
+        ball = sole.tracks(leg)[:, BALL] - ride
         v = velocity(ball, clip.fps)
         low = ball[:, 2] < np.percentile(ball[:, 2], 2) + BAND
         flow.append(v[low & (np.abs(v[:, 2]) < TREADMILL)])
@@ -235,11 +239,10 @@ def treadmill(clip: Clip, soles: list[Sole]) -> np.ndarray:
     return belt if speed > TREADMILL and steady and travel < 0.25 * speed else np.zeros(3)
 
 
-def travelling(leg: Leg, added: np.ndarray, fps: float) -> Leg:
-    """One leg, travelling with an added velocity (3,) per second."""
-    if not np.any(added):
+def travelling(leg: Leg, way: np.ndarray) -> Leg:
+    """One leg, moved along a way (F, 3)."""
+    if not np.any(way):
         return leg
-    way = np.arange(len(leg.joints))[:, None] / fps * added
 
     def along(pose: np.ndarray) -> np.ndarray:
         out = pose.copy()

@@ -89,6 +89,13 @@ def train(ob) -> None:
     ob.parent = deck
 
 
+def train_ridden(ob) -> None:
+    """The same train; the character is no child of it, but keyed to go along."""
+    emptied()
+    keyed(plate(), start_of_train)
+    keyed(ob, start_of_train)
+
+
 def slow_train(ob) -> None:
     """Starts across the way, and does not take the character along."""
     emptied()
@@ -312,7 +319,8 @@ def figures(shown: Shown, stands: np.ndarray) -> dict[str, float]:
             "cut ever": cut.max() / MM, "float": np.percentile(np.concatenate(floats), 95) / MM}
 
 
-RIGID = [lift, turntable, rocking, train, slow_train, from_one_to_another, instance, nodes_instance, on_a_bone]
+RIGID = [lift, turntable, rocking, train, train_ridden, slow_train, from_one_to_another, instance, nodes_instance,
+         on_a_bone]
 BENDING = [breathing, waves, coarse]
 
 
