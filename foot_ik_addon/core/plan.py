@@ -80,6 +80,9 @@ def make_plan(clip: Clip, ground: Ground, options: Options) -> Plan:
     forward = facing(clip)
     soles = [find_sole(clip, leg, forward) for leg in clip.legs]
     rides = rides_of(clip, soles, ground)
+    if np.any(rides):  # feet are stillest where they stand on what they go along with
+        legs = [travelling(leg, -ride) for leg, ride in zip(clip.legs, rides, strict=True)]
+        soles = [find_sole(clip, leg, forward) for leg in legs]
     drift = treadmill(clip, soles, rides)
     contacts, prints = planted(clip, soles, rides, drift, ground, options)
     loop = find_loop(clip, soles, prints, ground)
