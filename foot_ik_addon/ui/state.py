@@ -38,13 +38,19 @@ def plan_state(scene: bpy.types.Scene, ob: bpy.types.Object) -> str:
     return state
 
 
-def redraw() -> None:
-    """Draw the sidebars of all 3D viewports again."""
+def changed() -> None:
+    """Look at all plans again, and draw what shows them: contacts or the overlay have changed."""
+    _known.clear()
+    redraw(("UI", "WINDOW"))
+
+
+def redraw(regions: tuple[str, ...] = ("UI",)) -> None:
+    """Draw regions of all 3D viewports again: their sidebars."""
     for window in bpy.context.window_manager.windows:
         for area in window.screen.areas:
             if area.type == "VIEW_3D":
                 for region in area.regions:
-                    if region.type == "UI":
+                    if region.type in regions:
                         region.tag_redraw()
 
 
