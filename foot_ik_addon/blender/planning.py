@@ -14,6 +14,7 @@ from .apply import options_of
 from .fingerprint import fingerprint
 from .floor import propose_floor
 from .ground import MeshGround
+from .prints import Instancers, pack_prints
 from .refusals import constraint_check, refuse_baked, refuse_missing_collection, refuse_unmovable, writable_or_refuse
 from .rig import Refusal, read_rig, used_legs
 from .sampling import frame_range, leg_length, step_through, to_clip
@@ -49,7 +50,7 @@ def set_legs(ob: bpy.types.Object, found: Legs) -> None:
     settings.pelvis = found.pelvis
     for item, leg in zip(refilled(settings, "legs", len(found.legs)), found.legs, strict=True):
         item.name, item.upper, item.lower, item.foot, item.toe = leg.name, leg.upper, leg.lower, leg.foot, leg.toe
-    settings.plan = settings.fingerprint = ""
+    settings.plan = settings.footprints = settings.fingerprint = ""
     refilled(settings, "contacts", 0)
 
 
@@ -63,8 +64,10 @@ def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
     with live.suspended(ob):
         refuse_unmovable(ob, rig)
         ground = MeshGround(ob)
+        instancers = Instancers(ground)
         frames = frame_range(scene)
-        sample = yield from step_through(scene, ob, rig, frames, [constraint_check(ob, rig), ground.visit])
+        each = [constraint_check(ob, rig), ground.visit, instancers.visit]
+        sample = yield from step_through(scene, ob, rig, frames, each)
         fps = live.scene_fps(scene)
         clip, _ = to_clip(sample, rig, fps)
         unit = leg_length(sample, rig)
@@ -78,6 +81,7 @@ def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
     for item, sole in zip(used_legs(ob), plan.soles, strict=True):
         item.sole = pack_sole(sole)
     list_contacts(ob, plan, frames[0])
+    settings.footprints = pack_prints(plan, frames[0], ground, instancers, sample.carrier, unit)
     settings.fingerprint = fingerprint(scene, ob)
     live.refresh(ob)
     return notes
@@ -115,7 +119,7 @@ def edits_of(ob: bpy.types.Object, first: int) -> tuple[tuple[Edit, ...], ...]:
 
 def list_contacts(ob: bpy.types.Object, plan: Plan, first: int) -> None:
     """Write the planned contacts into the settings; what was edited by hand stays."""
-    kept = [values_of(c) for c in ob.foot_ik.contacts if c.edited]
+    kept: list[dict] = [values_of(c) for c in ob.foot_ik.contacts if c.edited]
     rows = list(kept)
     for leg, foot in zip(used_legs(ob), plan.contacts, strict=True):
         hand = [row for row in kept if row["leg"] == leg.name and row["mode"] != "NONE"]

@@ -103,8 +103,8 @@ class FOOT_IK_OT_contact_add(Fix, bpy.types.Operator):
             return {"CANCELLED"}
         others = [c for c in settings.contacts if c.leg == leg and c.mode != "NONE"]
         if any(c.start <= frame <= c.end for c in others):
-            self.report({"ERROR"}, f"{leg} is in contact at frame {frame} already: split that contact, or go to a frame "
-                        "in which the foot is in the air")
+            self.report({"ERROR"}, f"{leg} is in contact at frame {frame} already: split that contact, or go to a "
+                        "frame in which the foot is in the air")
             return {"CANCELLED"}
         last = frame + max(1, round(NEW_CONTACT * live.scene_fps(scene)))
         contact = settings.contacts.add()
@@ -186,15 +186,15 @@ class FOOT_IK_OT_contact_split(OnContact, bpy.types.Operator):
     bl_idname = "foot_ik.contact_split"
     bl_label = "Split Contact"
 
-    gap: IntProperty(name="Gap", description="Frames between the parts, in which the foot is free; without any it jumps "
-                     "from one footprint to the next", default=3, min=0, soft_max=20)
+    gap: IntProperty(name="Gap", description="Frames between the parts, in which the foot is free; without any it "
+                     "jumps from one footprint to the next", default=3, min=0, soft_max=20)
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         settings, contact, frame = context.object.foot_ik, active(context), context.scene.frame_current
         end, start = frame - self.gap // 2 - 1, frame - self.gap // 2 + self.gap
         if not (contact.start <= end and start <= contact.end):
-            self.report({"ERROR"}, f"Frame {frame} is not well inside of this contact, which lasts from {contact.start} "
-                        f"to {contact.end}: go to a frame in its middle, or make the gap smaller")
+            self.report({"ERROR"}, f"Frame {frame} is not well inside of this contact, which lasts from "
+                        f"{contact.start} to {contact.end}: go to a frame in its middle, or make the gap smaller")
             return {"CANCELLED"}
         values = values_of(contact) | {"start": start, "edited": True}
         settings.contacts.add()
@@ -255,8 +255,8 @@ class FOOT_IK_OT_contact_here(OnContact, bpy.types.Operator):
     def execute(self, context: bpy.types.Context) -> set[str]:
         contact, frame = active(context), context.scene.frame_current
         if (self.edge == "start" and frame > contact.end) or (self.edge == "end" and frame < contact.start):
-            self.report({"ERROR"}, f"The contact lasts from frame {contact.start} to {contact.end} and would end before "
-                        "it starts: move its other end first")
+            self.report({"ERROR"}, f"The contact lasts from frame {contact.start} to {contact.end} and would end "
+                        "before it starts: move its other end first")
             return {"CANCELLED"}
         setattr(contact, self.edge, frame)
         return {"FINISHED"}

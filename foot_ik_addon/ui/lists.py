@@ -6,6 +6,7 @@ import bpy
 from ..blender import live
 from .fixes import Fix
 
+
 class FOOT_IK_UL_legs(bpy.types.UIList):
     """The legs of an armature"""
 
