@@ -82,8 +82,10 @@ def pack_prints(plan: Plan, first: int, ground: MeshGround, instancers: Instance
     """The footprints of a plan that begins at frame `first` as text; carriers (F, 4, 4) as in `Sample`."""
     keys = {piece: key for key, piece in ground.index.items() if piece >= 0}
     names, rows = [], []
-    for leg, foot in enumerate(plan.prints):
+    for leg, (foot, contacts) in enumerate(zip(plan.prints, plan.contacts, strict=True)):
         for p in foot:
+            if not any(c.start <= p.contact.start < c.stop for c in contacts):
+                continue  # the place of a foot that an end of the clip cuts in mid-air
             clip = np.eye(4)
             clip[:3, :3] = p.tilt @ from_rotvec(np.array([0.0, 0.0, p.yaw]))
             clip[:3, 3] = p.place
