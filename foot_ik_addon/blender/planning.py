@@ -118,7 +118,9 @@ def edits_of(ob: bpy.types.Object, first: int) -> tuple[tuple[Edit, ...], ...]:
 
 
 def list_contacts(ob: bpy.types.Object, plan: Plan, first: int) -> None:
-    """Write the planned contacts into the settings; what was edited by hand stays."""
+    """Write the planned contacts into the settings; what was edited by hand stays, and the selection."""
+    settings = ob.foot_ik
+    was = [(c.leg, c.start) for c in settings.contacts][max(settings.active_contact, 0):][:1]
     kept: list[dict] = [values_of(c) for c in ob.foot_ik.contacts if c.edited]
     rows = list(kept)
     for leg, foot in zip(used_legs(ob), plan.contacts, strict=True):
@@ -134,8 +136,11 @@ def list_contacts(ob: bpy.types.Object, plan: Plan, first: int) -> None:
             else:
                 edit |= {k: v for k, v in timed(touch).items() if not edit[k[:4] + "_edited"]}
     rows.sort(key=lambda row: row["start"])
-    for item, row in zip(refilled(ob.foot_ik, "contacts", len(rows)), rows, strict=True):
+    for item, row in zip(refilled(settings, "contacts", len(rows)), rows, strict=True):
         put_back(item, row)
+    for leg, start in was if rows else ():
+        near = [(row["leg"] != leg, abs(row["start"] - start)) for row in rows]
+        settings.active_contact = near.index(min(near))
 
 
 def touching(mask: np.ndarray, first: int) -> tuple[int, int]:

@@ -29,7 +29,7 @@ class FOOT_IK_UL_contacts(bpy.types.UIList):
                   index: int = 0, flt_flag: int = 0) -> None:
         layout.active = item.mode != "NONE"
         now = item.start <= context.scene.frame_current <= item.end
-        split = layout.split(factor=0.5, align=True)
+        split = layout.split(factor=0.38, align=True)
         row = split.row(align=True)
         jump = row.operator("foot_ik.contact_jump", text="", emboss=False, icon="KEYFRAME_HLT" if now else "KEYFRAME")
         jump.index = index
@@ -55,7 +55,21 @@ class FOOT_IK_UL_contacts(bpy.types.UIList):
         return [self.bitflag_filter_item if s else 0 for s in shown], order
 
 
-class OnContact(Fix):
+class OnContacts(Fix):
+    """An operator on the contacts of the active armature."""
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        if not super().poll(context):
+            return False
+        if context.object.library is not None:
+            cls.poll_message_set(f"{context.object.name} is linked from another file: make a library override of it "
+                                 "first")
+            return False
+        return True
+
+
+class OnContact(OnContacts):
     """An operator on the contact that is selected in the list."""
 
     @classmethod
@@ -63,7 +77,10 @@ class OnContact(Fix):
         if not super().poll(context):
             return False
         settings = context.object.foot_ik
-        return 0 <= settings.active_contact < len(settings.contacts)
+        if not 0 <= settings.active_contact < len(settings.contacts):
+            cls.poll_message_set("Select a contact in the list first")
+            return False
+        return True
 
 
 def active(context: bpy.types.Context) -> bpy.types.PropertyGroup:
@@ -82,7 +99,7 @@ class FOOT_IK_MT_contact_add(bpy.types.Menu):
             self.layout.operator("foot_ik.contact_add", text=leg.name).leg = leg.name
 
 
-class FOOT_IK_OT_contact_add(Fix, bpy.types.Operator):
+class FOOT_IK_OT_contact_add(OnContacts, bpy.types.Operator):
     """Add a contact that begins at the current frame"""
 
     bl_idname = "foot_ik.contact_add"
@@ -92,7 +109,10 @@ class FOOT_IK_OT_contact_add(Fix, bpy.types.Operator):
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
-        return super().poll(context) and len(context.object.foot_ik.legs) > 0
+        if not super().poll(context):
+            return False
+        cls.poll_message_set("Set up the legs first: press Detect Legs")
+        return len(context.object.foot_ik.legs) > 0
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         settings, scene = context.object.foot_ik, context.scene

@@ -62,17 +62,20 @@ def draw_footprints(context: bpy.types.Context) -> None:
     if not rigs:
         return
     depsgraph, frame = context.view_layer.depsgraph, context.scene.frame_current_final
-    thickness = context.preferences.system.pixel_size
+    draw_batches([b for ob in rigs for b in batches(ob, depsgraph, frame)], context.preferences.system.pixel_size)
+
+
+def draw_batches(found: list[tuple], thickness: float) -> None:
+    """Draw what `batches` has made, lines so many times as thick."""
     gpu.state.blend_set("ALPHA")
     try:
-        for ob in rigs:
-            for batch, shader, test, width in batches(ob, depsgraph, frame):
-                gpu.state.depth_test_set(test)
-                shader.bind()
-                if width:
-                    shader.uniform_float("viewportSize", gpu.state.viewport_get()[2:])
-                    shader.uniform_float("lineWidth", width * thickness)
-                batch.draw(shader)
+        for batch, shader, test, width in found:
+            gpu.state.depth_test_set(test)
+            shader.bind()
+            if width:
+                shader.uniform_float("viewportSize", gpu.state.viewport_get()[2:])
+                shader.uniform_float("lineWidth", width * thickness)
+            batch.draw(shader)
     finally:
         gpu.state.depth_test_set("NONE")
         gpu.state.blend_set("NONE")

@@ -39,8 +39,14 @@ def plan_state(scene: bpy.types.Scene, ob: bpy.types.Object) -> str:
 
 
 def changed() -> None:
-    """Look at all plans again, and draw what shows them: contacts or the overlay have changed."""
+    """Look at all plans again, and draw what shows them, once: contacts or the overlay have changed."""
     _known.clear()
+    if not bpy.app.timers.is_registered(redraw_all):
+        bpy.app.timers.register(redraw_all, first_interval=0.0)
+
+
+def redraw_all() -> None:
+    """Draw all 3D viewports and their sidebars again."""
     redraw(("UI", "WINDOW"))
 
 
@@ -59,6 +65,7 @@ def register() -> None:
 
 
 def unregister() -> None:
-    if bpy.app.timers.is_registered(redraw):
-        bpy.app.timers.unregister(redraw)
+    for function in (redraw, redraw_all):
+        if bpy.app.timers.is_registered(function):
+            bpy.app.timers.unregister(function)
     _known.clear()

@@ -240,6 +240,16 @@ def test_edits_outlast_plans(ob):
         assert [row[:5] for row in kept()] == edits
 
 
+def test_the_selected_contact_stays_selected(ob):
+    scenes.visit(22)
+    ops.contact_add(leg="Left")
+    plan()
+    assert ob.foot_ik.contacts[ob.foot_ik.active_contact].start == 22
+    select(32).start = 10  # now it comes before others
+    plan()
+    assert ob.foot_ik.contacts[ob.foot_ik.active_contact].start == 10
+
+
 def test_edits_outlast_a_file(ob, tmp_path, state):
     edit_all()
     plan()

@@ -237,3 +237,48 @@ def test_footprints_that_cannot_be_read_are_refused(addon):
     for text in ("", "nonsense", "{}\n", '{"arrays": {}}\n'):
         with pytest.raises(refusal, match="press Plan"):
             addon("blender.prints").unpack_prints(text)
+
+
+def drawable():
+    """Whether this Blender can draw without a window; up to 5.0 once it has rendered something."""
+    import gpu
+    scene = bpy.context.scene
+    if hasattr(gpu, "init"):
+        gpu.init()
+    elif bpy.app.version >= (4, 5, 0):
+        scene.camera = bpy.data.objects.new("Camera", bpy.data.cameras.new("Camera"))
+        scene.collection.objects.link(scene.camera)
+        scene.render.engine, scene.render.resolution_x, scene.render.resolution_y = "BLENDER_WORKBENCH", 16, 16
+        bpy.ops.render.render()
+    try:
+        gpu.types.GPUOffScreen(4, 4).free()
+    except (SystemError, RuntimeError):
+        return False
+    return bpy.app.version >= (4, 5, 0)
+
+
+def test_footprints_reach_the_screen(addon):
+    """From above, on a picture: both legs' colours, more of the leg that stands."""
+    import gpu
+    from mathutils import Matrix
+    ob, module, size = scenes.walker("slope"), addon("ui.overlay"), 256
+    if not drawable():
+        pytest.skip("this Blender draws in windows only")
+    ob.foot_ik.show_rays = True
+    counts = []
+    for frame in (10, 25):
+        scenes.visit(frame)
+        picture = gpu.types.GPUOffScreen(size, size)
+        with picture.bind(), gpu.matrix.push_pop(), gpu.matrix.push_pop_projection():
+            screen = gpu.state.active_framebuffer_get()
+            screen.clear(color=(0, 0, 0, 0), depth=1.0)
+            gpu.matrix.load_matrix(Matrix.Diagonal((0.7, 0.7, 0.1, 1.0)) @ Matrix.Translation((0, 1.0, 0)))
+            gpu.matrix.load_projection_matrix(Matrix.Identity(4))
+            module.draw_batches(module.batches(ob, bpy.context.view_layer.depsgraph, frame), 1.0)
+            pixels = np.array(screen.read_color(0, 0, size, size, 4, 0, "FLOAT").to_list())
+        picture.free()
+        red, _, blue, alpha = np.moveaxis(pixels, -1, 0)
+        counts.append([((red > blue) & (alpha > 0)).sum(), ((blue > red) & (alpha > 0)).sum()])
+    (left, right), (left_later, right_later) = counts
+    assert min(left, right, left_later, right_later) > 50
+    assert left > 1.1 * left_later and right_later > 1.1 * right
