@@ -14,6 +14,7 @@ from ..core.footprints import Footprint
 from ..core.plan import Plan
 from ..core.rotations import from_rotvec, transform
 from .ground import MeshGround
+from .refusals import refuse_missing_collection
 from .rig import Refusal, used_legs
 from .sampling import carrier
 from .store import packed, unpack_plan, unpack_sole, unpacked
@@ -233,21 +234,23 @@ def triangles(stations: np.ndarray) -> np.ndarray:
 def rays(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, frame: float) -> tuple[np.ndarray, np.ndarray]:
     """Lines (N, 2, 3) in world space from heel and ball of each foot, as shown, straight down to the ground where there
     is any; and the leg (N,) of each."""
-    legs = used_legs(ob)
+    refuse_missing_collection(ob)
     unit = unpack_plan(ob.foot_ik.plan).unit
     evaluated = ob.evaluated_get(depsgraph)
-    points = []
-    for leg in legs:
-        sole = unpack_sole(leg.sole)
-        for k in (HEEL, BALL):
-            bone = evaluated.pose.bones[leg.toe if sole.on_toe[k] and leg.toe else leg.foot]
-            points.append(np.array(evaluated.matrix_world @ bone.matrix) @ (*sole.points[k], 1.0))
+    points, legs = [], []
+    for i, leg in enumerate(used_legs(ob)):
+        sole = unpack_sole(leg.sole) if leg.sole else None
+        for k in (HEEL, BALL) if sole else ():
+            bone = evaluated.pose.bones.get(leg.toe if sole.on_toe[k] and leg.toe else leg.foot)
+            if bone is not None:
+                points.append(np.array(evaluated.matrix_world @ bone.matrix) @ (*sole.points[k], 1.0))
+                legs.append(i)
     ground, floor = MeshGround(ob), np.array(carrier(ob, depsgraph))
     ground.visit(depsgraph, frame)
     ground.settle(floor[None], unit)
     to_world = floor @ np.diag([unit, unit, unit, 1.0])
-    clip = transform(np.linalg.inv(to_world), np.array(points)[:, :3])
+    clip = transform(np.linalg.inv(to_world), np.array(points).reshape(-1, 4)[:, :3])
     heights, _ = ground.below(clip + (0, 0, ABOVE), np.zeros(len(clip), int))
     hit = np.column_stack([clip[:, :2], heights])
     found = np.isfinite(heights)
-    return transform(to_world, np.stack([clip, hit], 1))[found], np.repeat(np.arange(len(legs)), 2)[found]
+    return transform(to_world, np.stack([clip, hit], 1))[found], np.array(legs, int)[found]

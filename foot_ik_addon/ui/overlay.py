@@ -12,7 +12,7 @@ import numpy as np
 from gpu_extras.batch import batch_for_shader
 
 from ..blender import prints
-from ..blender.rig import used_legs
+from ..blender.rig import Refusal, used_legs
 
 COLOURS = ((1.0, 0.42, 0.12), (0.18, 0.62, 1.0), (0.55, 0.85, 0.2), (0.85, 0.35, 0.9))
 """Of the first leg, the second and so on, over again."""
@@ -34,6 +34,8 @@ def guarded(draw: Callable[[bpy.types.Context], None]) -> Callable[[], None]:
             overlay = getattr(context.space_data, "overlay", None)
             if overlay is not None and overlay.show_overlays:
                 draw(context)
+        except Refusal:
+            pass  # the panel says it
         except Exception as error:
             if repr(error) not in _failures:
                 _failures.add(repr(error))

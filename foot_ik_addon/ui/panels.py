@@ -99,7 +99,7 @@ def state_text(scene: bpy.types.Scene, ob: bpy.types.Object) -> tuple[str, str]:
     except Refusal as refusal:
         return str(refusal), "ERROR"
     if state.plan_state(scene, ob) == "STALE":
-        return "Plan is out of date: clip, ground or settings have changed", "ERROR"
+        return "Plan is out of date: clip, ground, contacts or settings have changed", "ERROR"
     return f"Planned frames {saved.start}\u2013{saved.start + len(saved.plan) - 1}", "CHECKMARK"
 
 

@@ -177,6 +177,19 @@ def test_rays_end_on_the_ground(addon):
         assert length.max() > 0.02 and np.abs(length).min() < 0.005, "one foot swings, one stands"
 
 
+def test_rays_of_a_rig_that_has_changed_are_left_out(addon):
+    """In a draw callback nothing may fail."""
+    ob, prints = scenes.walker("slope"), addon("blender.prints")
+    depsgraph = bpy.context.view_layer.depsgraph
+    ob.foot_ik.legs[0].toe = ob.foot_ik.legs[0].foot = "Gone"
+    assert set(prints.rays(ob, depsgraph, 1)[1]) == {RIGHT}
+    ob.foot_ik.legs[1].sole = ""
+    assert len(prints.rays(ob, depsgraph, 1)[0]) == 0
+    ob.foot_ik.ground_source = "COLLECTION"
+    with pytest.raises(addon("blender.rig").Refusal):
+        prints.rays(ob, depsgraph, 1)
+
+
 def test_ground_that_is_gone_takes_its_footprints_along(drawn):
     scenes.walker("slope")
     bpy.data.objects.remove(bpy.data.objects["Ground"])

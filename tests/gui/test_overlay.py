@@ -1,4 +1,5 @@
 """Footprints and contacts are drawn over the viewport: look at build/gui/overlay-*.png. A traceback fails the run."""
+import importlib
 import sys
 from math import radians
 from pathlib import Path
@@ -52,12 +53,13 @@ def open_stairs():
     bpy.context.scene.frame_set(bpy.context.scene.timeline_markers["Picture"].frame)
 
 
-def open_panel(name):
-    """Register a subpanel anew, so that it is open: nothing in Python opens a panel."""
-    panel = getattr(bpy.types, name)
-    bpy.utils.unregister_class(panel)
-    panel.bl_idname, panel.bl_options = f"{name}_open", set()
-    bpy.utils.register_class(panel)
+def open_contacts():
+    """Register the subpanels anew, in their order, so that this one is open: nothing in Python opens a panel."""
+    for panel in importlib.import_module("bl_ext.user_default.foot_ik.ui.panels").CLASSES[1:]:
+        bpy.utils.unregister_class(panel)
+        panel.bl_idname = f"{panel.__name__}_again"
+        panel.bl_options = set() if panel.bl_label == "Contacts" else {"DEFAULT_CLOSED"}
+        bpy.utils.register_class(panel)
 
 
 def test_footprints_on_stairs():
@@ -120,7 +122,7 @@ def test_edits_show_at_once():
         bpy.ops.foot_ik.contact_move(frames=40)
     assert abs((yield from coloured("moved")) - before) > FEW
     yield from harness.show_sidebar("Foot IK")
-    open_panel("FOOT_IK_PT_contacts")
+    open_contacts()
     yield 2.0  # Blender slides panels into place
     yield from coloured("sidebar")
     with harness.view3d():
@@ -133,6 +135,7 @@ def test_edits_show_at_once():
     bpy.ops.foot_ik.plan()
     scene.frame_set(scene.timeline_markers["Picture"].frame)
     scene.render.use_lock_interface = True
+    yield 2.0
     yield from coloured("contacts")
     bpy.ops.preferences.addon_disable(module="bl_ext.user_default.foot_ik")
     yield from coloured("disabled")
