@@ -128,6 +128,9 @@ def test_footprints_on_instances_are_carried_by_the_instancer(drawn):
     planned(ground)
     first, last = drawn(1), drawn(scenes.LAST)
     assert len(first.outlines) and np.allclose(last.outlines - first.outlines, (0, 0, 0.2), atol=1e-5)
+    slope = np.maximum(-0.2 - first.outlines[..., 1], 0) * 0.5 / 3.8
+    over = first.outlines[..., 2] - slope
+    assert (-1e-3 < over).all() and (over < LIFTED).all()
 
 
 def test_footprints_on_the_flat_floor_are_carried_by_the_parent(drawn):
@@ -226,6 +229,12 @@ def test_the_strip_shows_each_contact_over_its_frames(addon):
     for c in ob.foot_ik.contacts:
         c.mode = "NONE"
     assert len(module.strip(ob, scene, left, 600.0, 50.0, 1.0).boxes) == 2, "background and cursor"
+    scene.frame_start = 20
+    for c in ob.foot_ik.contacts:
+        c.mode = "LOCK"
+    assert all(left <= box[0] < box[2] <= 600.0 for box in module.strip(ob, scene, left, 600.0, 50.0, 1.0).boxes)
+    for c in ob.foot_ik.contacts:
+        c.mode = "NONE"
     scene.use_preview_range, scene.frame_preview_start, scene.frame_preview_end = True, 30, 39
     assert len(module.strip(ob, scene, left, 600.0, 50.0, 1.0).boxes) == 1, "the cursor is out of the range"
 
@@ -238,11 +247,12 @@ def test_a_disabled_add_on_draws_nothing(addon):
     enable()
 
 
-def test_clear_takes_the_footprints_along():
+@pytest.mark.parametrize("operator", ("clear", "detect_legs"))
+def test_footprints_go_with_their_plan(operator):
     ob = scenes.walker("slope")
     assert ob.foot_ik.footprints
-    bpy.ops.foot_ik.clear()
-    assert not ob.foot_ik.footprints
+    getattr(bpy.ops.foot_ik, operator)()
+    assert not ob.foot_ik.plan and not ob.foot_ik.footprints
 
 
 def test_footprints_that_cannot_be_read_are_refused(addon):
