@@ -130,7 +130,7 @@ def test_footprints_on_instances_are_carried_by_the_instancer(drawn):
     assert len(first.outlines) and np.allclose(last.outlines - first.outlines, (0, 0, 0.2), atol=1e-5)
     slope = np.maximum(-0.2 - first.outlines[..., 1], 0) * 0.5 / 3.8
     over = first.outlines[..., 2] - slope
-    assert (-1e-3 < over).all() and (over < LIFTED).all()
+    assert (over > -1e-3).all() and (over < LIFTED).all()
 
 
 def test_footprints_on_the_flat_floor_are_carried_by_the_parent(drawn):
