@@ -12,7 +12,7 @@ import numpy as np
 from ..core.clip import BALL, HEEL, Sole
 from ..core.footprints import Footprint
 from ..core.plan import Plan
-from ..core.rotations import from_rotvec, transform
+from ..core.rotations import from_rotvec, transform, transposed
 from .ground import MeshGround
 from .refusals import refuse_missing_collection
 from .rig import Refusal, used_legs
@@ -191,10 +191,9 @@ def shapes(prints: SavedPrints, carriers: np.ndarray, lit: np.ndarray) -> Shapes
         corners = figures[0].shape[1] if figures else 2
         if not len(at):
             return np.empty((0, corners, 3)), np.empty(0, int)
-        flat = np.stack([figures[leg] for leg in prints.leg[at]])
-        points = np.concatenate([flat, np.zeros_like(flat[..., :1])], -1)
-        n, k = points.shape[:2]
-        return transform(world[at][:, None, None], points).reshape(n * k, corners, 3), np.repeat(prints.leg[at], k)
+        flat = np.array(figures)[prints.leg[at]]
+        points = flat.reshape(len(at), -1, 2) @ transposed(world[at, :3, :2]) + world[at, None, :3, 3]
+        return points.reshape(-1, corners, 3), np.repeat(prints.leg[at], flat.shape[1])
 
     soles = [half_soles(sole) for sole in prints.soles]
     lines = [outline(heel, ball) for heel, ball in soles]
