@@ -159,9 +159,8 @@ def strip(
                 now = c.start <= scene.frame_current <= c.end
                 whole = (at(c.start), y, at(c.end + 1), y + row)
                 boxes.append((*whole, (*colour, 0.3)))
-                if c.mode == "SLIDE":
-                    continue
-                for start, end, low in ((c.heel_start, c.heel_end, 0.5), (c.ball_start, c.ball_end, 0.0)):
+                touches = (c.heel_start, c.heel_end, 0.5), (c.ball_start, c.ball_end, 0.0)
+                for start, end, low in touches if c.mode != "SLIDE" else ():
                     start, end = max(start, c.start), min(end, c.end)
                     if start <= end:
                         boxes.append((at(start), y + low * row, at(end + 1), y + (low + 0.5) * row,
