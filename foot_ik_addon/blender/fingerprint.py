@@ -32,6 +32,8 @@ def fingerprint(scene: bpy.types.Scene, ob: bpy.types.Object) -> str:
     for contact in settings.contacts:
         if contact.edited:
             add(contact.leg, contact.start, contact.end, contact.mode, contact.found_start, contact.found_end)
+            add(contact.heel_edited and (contact.heel_start, contact.heel_end),
+                contact.ball_edited and (contact.ball_start, contact.ball_end))
     above: bpy.types.Object | None = ob
     while above is not None:
         add_animation(add, above)

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 
 import bpy
+import numpy as np
 
 from ..core.edits import Edit
 from ..core.legs import Legs, LegsNotFound
@@ -13,6 +14,7 @@ from .apply import options_of
 from .fingerprint import fingerprint
 from .floor import propose_floor
 from .ground import MeshGround
+from .prints import Instancers, pack_prints
 from .refusals import constraint_check, refuse_baked, refuse_missing_collection, refuse_unmovable, writable_or_refuse
 from .rig import Refusal, read_rig, used_legs
 from .sampling import frame_range, leg_length, step_through, to_clip
@@ -48,7 +50,7 @@ def set_legs(ob: bpy.types.Object, found: Legs) -> None:
     settings.pelvis = found.pelvis
     for item, leg in zip(refilled(settings, "legs", len(found.legs)), found.legs, strict=True):
         item.name, item.upper, item.lower, item.foot, item.toe = leg.name, leg.upper, leg.lower, leg.foot, leg.toe
-    settings.plan = settings.fingerprint = ""
+    settings.plan = settings.footprints = settings.fingerprint = ""
     refilled(settings, "contacts", 0)
 
 
@@ -62,8 +64,10 @@ def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
     with live.suspended(ob):
         refuse_unmovable(ob, rig)
         ground = MeshGround(ob)
+        instancers = Instancers(ground)
         frames = frame_range(scene)
-        sample = yield from step_through(scene, ob, rig, frames, [constraint_check(ob, rig), ground.visit])
+        each = [constraint_check(ob, rig), ground.visit, instancers.visit]
+        sample = yield from step_through(scene, ob, rig, frames, each)
         fps = live.scene_fps(scene)
         clip, _ = to_clip(sample, rig, fps)
         unit = leg_length(sample, rig)
@@ -77,6 +81,7 @@ def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
     for item, sole in zip(used_legs(ob), plan.soles, strict=True):
         item.sole = pack_sole(sole)
     list_contacts(ob, plan, frames[0])
+    settings.footprints = pack_prints(plan, frames[0], ground, instancers, sample.carrier, unit)
     settings.fingerprint = fingerprint(scene, ob)
     live.refresh(ob)
     return notes
@@ -95,29 +100,58 @@ def toggle(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
 
 def edits_of(ob: bpy.types.Object, first: int) -> tuple[tuple[Edit, ...], ...]:
     """The contacts that the user has edited, per leg, as frame indices; where one was made shorter there is none."""
+    def span(start: int, end: int) -> tuple[int, int]:
+        return start - first, end + 1 - first
+
     def edits(leg: bpy.types.PropertyGroup) -> Iterator[Edit]:
         for c in ob.foot_ik.contacts:
             if c.edited and c.leg == leg.name:
                 before, after = min(c.start - 1, c.found_end), max(c.end + 1, c.found_start)
                 for start, end in ((c.found_start, before), (after, c.found_end)):
                     if start <= end:
-                        yield Edit(start - first, end + 1 - first, "NONE")
-                yield Edit(c.start - first, c.end + 1 - first, c.mode)
+                        yield Edit(*span(start, end), "NONE")
+                heel = span(c.heel_start, c.heel_end) if c.heel_edited else None
+                ball = span(c.ball_start, c.ball_end) if c.ball_edited else None
+                yield Edit(*span(c.start, c.end), c.mode, heel, ball)
 
     return tuple(tuple(edits(leg)) for leg in used_legs(ob))
 
 
 def list_contacts(ob: bpy.types.Object, plan: Plan, first: int) -> None:
-    """Write the planned contacts into the settings; those edited by hand stay."""
-    kept = [(c.leg, c.start, c.end, c.mode, c.found_start, c.found_end) for c in ob.foot_ik.contacts if c.edited]
-    rows = [(leg.name, c.start + first, c.stop - 1 + first)
-            for leg, foot in zip(used_legs(ob), plan.contacts, strict=True) for c in foot]
-    hand = {(leg, max(start, first)) for leg, start, *_ in kept}
-    found = [(leg, start, end, "AUTO", start, end) for leg, start, end in rows if (leg, start) not in hand]
-    all_rows = sorted([(False, r) for r in found] + [(True, r) for r in kept], key=lambda r: r[1][1])
-    for item, (edited, row) in zip(refilled(ob.foot_ik, "contacts", len(all_rows)), all_rows, strict=True):
-        item.leg, item.start, item.end, item.mode, item.found_start, item.found_end = row
-        item.edited = edited
+    """Write the planned contacts into the settings; what was edited by hand stays, and the selection."""
+    settings = ob.foot_ik
+    was = [(c.leg, c.start) for c in settings.contacts][max(settings.active_contact, 0):][:1]
+    kept: list[dict] = [values_of(c) for c in ob.foot_ik.contacts if c.edited]
+    rows = list(kept)
+    for leg, foot in zip(used_legs(ob), plan.contacts, strict=True):
+        hand = [row for row in kept if row["leg"] == leg.name and row["mode"] != "NONE"]
+        for c in foot:
+            start, end = c.start + first, c.stop - 1 + first
+            touch = *touching(c.heel, start), *touching(c.ball, start)
+            edit = next((row for row in hand if row["start"] <= start <= row["end"]), None)
+            if edit is None:
+                rows.append({"leg": leg.name, "start": start, "end": end, "mode": "AUTO", **timed(touch),
+                             "heel_edited": False, "ball_edited": False, "edited": False,
+                             "found_start": start, "found_end": end, "found_touch": touch})
+            else:
+                edit |= {k: v for k, v in timed(touch).items() if not edit[k[:4] + "_edited"]}
+    rows.sort(key=lambda row: row["start"])
+    for item, row in zip(refilled(settings, "contacts", len(rows)), rows, strict=True):
+        put_back(item, row)
+    for leg, start in was if rows else ():
+        near = [(row["leg"] != leg, abs(row["start"] - start)) for row in rows]
+        settings.active_contact = near.index(min(near))
+
+
+def touching(mask: np.ndarray, first: int) -> tuple[int, int]:
+    """First and last frame in which a point of the foot touches, from a mask that begins at frame `first`."""
+    at = np.flatnonzero(mask)
+    return (int(at[0]) + first, int(at[-1]) + first) if len(at) else (first, first - 1)
+
+
+def timed(touch: tuple[int, ...]) -> dict[str, int]:
+    """Four frames as the properties of a contact."""
+    return dict(zip(("heel_start", "heel_end", "ball_start", "ball_end"), touch, strict=True))
 
 
 def notes_on(plan: Plan) -> list[str]:

@@ -9,6 +9,9 @@ import numpy as np
 from .clip import runs
 from .contacts import Contact
 
+SHORTEST = 3
+"""Frames: less than this of a found contact beside an edit is a remainder, not a contact."""
+
 
 @dataclass(frozen=True)
 class Edit:
@@ -17,24 +20,45 @@ class Edit:
     start: int
     stop: int
     mode: str
+    heel: tuple[int, int] | None = None
+    ball: tuple[int, int] | None = None
+    """The frame indices [start, stop) in which that point touches, none where they are empty; None: as found."""
 
 
 def edited(found: list[Contact], edits: list[Edit], count: int) -> list[Contact]:
-    """The contacts of a foot in a clip of `count` frames: each edit replaces what was found in its frames."""
-    heel, ball = np.zeros((2, count), bool)
-    taken = np.zeros(count, bool)
+    """The contacts of a foot in a clip of `count` frames: each edit replaces what was found in its frames.
+
+    Where two edits meet, the one that starts later rules; NONE takes away only what was found.
+    """
+    heel, ball, taken = np.zeros((3, count), bool)
+    locked = np.full(count, all(c.locked for c in found))
     for c in found:
-        heel[c.start : c.stop], ball[c.start : c.stop] = c.heel, c.ball
+        heel[c.start : c.stop], ball[c.start : c.stop], locked[c.start : c.stop] = c.heel, c.ball, c.locked
     edits = [replace(e, start=max(e.start, 0), stop=max(min(e.stop, count), 0)) for e in edits]
-    for e in edits:
+    edits.sort(key=lambda e: e.start)
+    ruling = np.full(count, -1)
+    for k, e in enumerate(edits):
         taken[e.start : e.stop] = True
+        if e.mode != "NONE":
+            ruling[e.start : e.stop] = k
     out = []
     for c in found:
         for a, b in runs(~taken[c.start : c.stop]):
-            out.append(Contact(c.start + a, c.start + b, c.heel[a:b], c.ball[a:b], c.locked))
-    for e in edits:
-        if e.mode != "NONE" and e.stop > e.start:
-            h, b = heel[e.start : e.stop], ball[e.start : e.stop]
-            unknown = ~h & ~b
-            out.append(Contact(e.start, e.stop, h | unknown, b | unknown, locked=e.mode != "SLIDE", asked=True))
+            if b - a >= min(SHORTEST, c.stop - c.start):
+                out.append(Contact(c.start + a, c.start + b, c.heel[a:b], c.ball[a:b], c.locked))
+    for k, e in enumerate(edits):
+        for a, b in runs(ruling == k):
+            h, t = touching(heel[a:b], e.heel, a), touching(ball[a:b], e.ball, a)
+            neither = ~h & ~t  # stands on what the user has not timed, else on the whole foot
+            on_heel, on_ball = e.heel is None or e.ball is not None, e.ball is None or e.heel is not None
+            lock = bool(locked[a:b].all()) if e.mode == "AUTO" else e.mode == "LOCK"
+            out.append(Contact(a, b, h | (neither & on_heel), t | (neither & on_ball), lock, asked=True))
     return sorted(out, key=lambda c: c.start)
+
+
+def touching(found: np.ndarray, said: tuple[int, int] | None, start: int) -> np.ndarray:
+    """(n,) bool: when a point touches in the frames from `start` on: as `said`, or as `found` (n,)."""
+    if said is None:
+        return found.copy()
+    frames = np.arange(start, start + len(found))
+    return (said[0] <= frames) & (frames < said[1])

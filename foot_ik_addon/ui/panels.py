@@ -99,7 +99,7 @@ def state_text(scene: bpy.types.Scene, ob: bpy.types.Object) -> tuple[str, str]:
     except Refusal as refusal:
         return str(refusal), "ERROR"
     if state.plan_state(scene, ob) == "STALE":
-        return "Plan is out of date: clip, ground or settings have changed", "ERROR"
+        return "Plan is out of date: clip, ground, contacts or settings have changed", "ERROR"
     return f"Planned frames {saved.start}\u2013{saved.start + len(saved.plan) - 1}", "CHECKMARK"
 
 
@@ -181,27 +181,57 @@ class FOOT_IK_PT_contacts(Subpanel, bpy.types.Panel):
     bl_label = "Contacts"
 
     def draw(self, context: bpy.types.Context) -> None:
+        layout, ob = self.layout, context.object
+        layout.use_property_split = True
+        layout.use_property_decorate = False
+        settings = ob.foot_ik
+        row = layout.row()
+        row.template_list("FOOT_IK_UL_contacts", "", settings, "contacts", settings, "active_contact", rows=6)
+        side = row.column(align=True)
+        side.menu("FOOT_IK_MT_contact_add", text="", icon="ADD")
+        side.operator("foot_ik.contact_remove", text="", icon="REMOVE")
+        side.separator()
+        side.operator("foot_ik.contact_split", text="", icon="MOD_EDGESPLIT")
+        side.operator("foot_ik.contact_merge", text="", icon="AUTOMERGE_ON")
+        side.separator()
+        side.operator("foot_ik.contact_reset", text="", icon="LOOP_BACK")
+        if 0 <= settings.active_contact < len(settings.contacts):
+            draw_contact(layout, settings, settings.contacts[settings.active_contact])
+        if settings.plan and state.plan_state(context.scene, ob) == "STALE":
+            layout.operator("foot_ik.plan", text="Plan Again", icon="FILE_REFRESH")
+
+
+def draw_contact(layout: bpy.types.UILayout, settings: bpy.types.PropertyGroup, contact: bpy.types.PropertyGroup
+                 ) -> None:
+    """Leg, mode and frames of one contact; each frame has a button that sets it to the current one."""
+    column = layout.column()
+    row = column.row()
+    row.enabled = contact.found_end < contact.found_start  # one that was found belongs to its leg
+    row.prop_search(contact, "leg", settings, "legs", icon="BONE_DATA")
+    column.prop(contact, "mode")
+    row = column.row(align=True)
+    for frames, icon in ((-1, "TRIA_LEFT"), (1, "TRIA_RIGHT")):
+        row.operator("foot_ik.contact_move", text="Earlier" if frames < 0 else "Later", icon=icon).frames = frames
+    for what in ("", "heel_", "ball_"):
+        frames = column.column(align=True)
+        for end, icon in (("start", "TRIA_LEFT_BAR"), ("end", "TRIA_RIGHT_BAR")):
+            row = frames.row(align=True)
+            row.prop(contact, what + end, **({} if what or end == "end" else {"text": "Frame Start"}))
+            row.operator("foot_ik.contact_here", text="", icon=icon).edge = what + end
+
+
+class FOOT_IK_PT_overlay(Subpanel, bpy.types.Panel):
+    bl_label = "Viewport Overlay"
+
+    def draw(self, context: bpy.types.Context) -> None:
         layout, settings = self.layout, context.object.foot_ik
         layout.use_property_split = True
         layout.use_property_decorate = False
-        row = layout.row()
-        row.template_list("FOOT_IK_UL_contacts", "", settings, "contacts", settings, "active_contact", rows=5)
-        side = row.column(align=True)
-        side.operator("foot_ik.contact_add", text="", icon="ADD")
-        side.operator("foot_ik.contact_remove", text="", icon="REMOVE")
-        side.separator()
-        side.operator("foot_ik.contact_reset", text="", icon="LOOP_BACK")
-        side.operator("foot_ik.contact_jump", text="", icon="TIME")
-        if 0 <= settings.active_contact < len(settings.contacts):
-            contact = settings.contacts[settings.active_contact]
-            column = layout.column()
-            row = column.row()
-            row.enabled = contact.found_end < contact.found_start  # one that was found belongs to its leg
-            row.prop_search(contact, "leg", settings, "legs", icon="BONE_DATA")
-            frames = column.column(align=True)
-            frames.prop(contact, "start", text="Frame Start")
-            frames.prop(contact, "end")
-            column.prop(contact, "mode")
+        column = layout.column(heading="Show")
+        column.active = context.space_data.overlay.show_overlays
+        column.prop(settings, "show_footprints")
+        column.prop(settings, "show_contacts")
+        column.prop(settings, "show_rays")
 
 
 class FOOT_IK_PT_bake(Subpanel, bpy.types.Panel):
@@ -225,7 +255,8 @@ class FOOT_IK_PT_bake(Subpanel, bpy.types.Panel):
         column.prop(settings, "bake_step")
 
 
-CLASSES = (FOOT_IK_PT_main, FOOT_IK_PT_legs, FOOT_IK_PT_ground, FOOT_IK_PT_contacts, FOOT_IK_PT_bake)
+CLASSES = (FOOT_IK_PT_main, FOOT_IK_PT_legs, FOOT_IK_PT_ground, FOOT_IK_PT_contacts, FOOT_IK_PT_overlay,
+           FOOT_IK_PT_bake)
 
 
 def register() -> None:

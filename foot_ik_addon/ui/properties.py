@@ -9,11 +9,13 @@ from bpy.props import (
     FloatProperty,
     FloatVectorProperty,
     IntProperty,
+    IntVectorProperty,
     PointerProperty,
     StringProperty,
 )
 
 from ..blender import live
+from . import state
 
 OVERRIDABLE: set = {"LIBRARY_OVERRIDABLE"}
 FIXED: set = set()
@@ -38,6 +40,24 @@ def switch(settings: bpy.types.PropertyGroup, _context: bpy.types.Context) -> No
 def mark_edited(contact: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
     """Remember that the user has changed a contact."""
     contact.edited = True
+    state.changed()
+
+
+def mark_heel(contact: bpy.types.PropertyGroup, context: bpy.types.Context) -> None:
+    """Remember that the user has said when the heel touches."""
+    contact.heel_edited = True
+    mark_edited(contact, context)
+
+
+def mark_ball(contact: bpy.types.PropertyGroup, context: bpy.types.Context) -> None:
+    """Remember that the user has said when the ball touches."""
+    contact.ball_edited = True
+    mark_edited(contact, context)
+
+
+def redraw(_settings: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
+    """Draw the viewports again after a setting of the overlay has changed."""
+    state.changed()
 
 
 class FootIKBase(bpy.types.PropertyGroup):
@@ -109,12 +129,25 @@ class FootIKContact(bpy.types.PropertyGroup):
             ("LOCK", "Lock", "The foot is held at its footprint", "LOCKED", 1),
             ("SLIDE", "Slide", "The foot slides as animated and follows the ground", "ARROW_LEFTRIGHT", 2),
             ("NONE", "None", "No contact: the foot is in the air", "X", 3)))
+    heel_start: IntProperty(name="Heel Start", description="First frame in which the heel touches", update=mark_heel,
+                            options=FIXED, override=OVERRIDABLE)
+    heel_end: IntProperty(name="Heel End", default=-1, update=mark_heel, options=FIXED, override=OVERRIDABLE,
+                          description="Last frame in which the heel touches; before its start: it never does")
+    ball_start: IntProperty(name="Ball Start", description="First frame in which the ball touches", update=mark_ball,
+                            options=FIXED, override=OVERRIDABLE)
+    ball_end: IntProperty(name="Ball End", default=-1, update=mark_ball, options=FIXED, override=OVERRIDABLE,
+                          description="Last frame in which the ball touches; before its start: it never does")
+    heel_edited: BoolProperty(name="Heel Edited by Hand", description="The heel touches when this contact says so, "
+                              "not when it was found to", options=FIXED, override=OVERRIDABLE)
+    ball_edited: BoolProperty(name="Ball Edited by Hand", description="The ball touches when this contact says so, "
+                              "not when it was found to", options=FIXED, override=OVERRIDABLE)
     edited: BoolProperty(name="Edited by Hand", description="Kept as it is when the clip is planned again",
                          options=FIXED, override=OVERRIDABLE)
     found_start: IntProperty(name="Found Start", description="First frame of the contact as found in the clip",
                              options={"HIDDEN"}, override=OVERRIDABLE)
     found_end: IntProperty(name="Found End", description="Last frame as found; before the first one for a contact that "
                            "was added by hand", default=-1, options={"HIDDEN"}, override=OVERRIDABLE)
+    found_touch: IntVectorProperty(size=4, options={"HIDDEN"}, override=OVERRIDABLE)
 
 
 class FootIKSettings(bpy.types.PropertyGroup):
@@ -153,6 +186,15 @@ class FootIKSettings(bpy.types.PropertyGroup):
                              options=FIXED, override=OVERRIDABLE)
     contacts: CollectionProperty(type=FootIKContact, name="Contacts", override=INSERTABLE,
                                  description="The planned contacts of the feet with the ground")
+    show_footprints: BoolProperty(
+        name="Footprints", description="Draw the footprints of the plan where they lie, those of this frame filled: "
+        "heel and ball when they touch", default=True, update=redraw, options=FIXED, override=OVERRIDABLE)
+    show_contacts: BoolProperty(
+        name="Contact Strip", description="Draw the contacts over the frames of the scene, at the bottom of the "
+        "viewport: heels above, balls below", default=True, update=redraw, options=FIXED, override=OVERRIDABLE)
+    show_rays: BoolProperty(
+        name="Rays and Normals", description="Draw how far heels and balls are from the ground straight below, and "
+        "the normals of the footprints", update=redraw, options=FIXED, override=OVERRIDABLE)
     active_contact: IntProperty(name="Active Contact", description="Contact that is shown below the list",
                                 options=FIXED, override=OVERRIDABLE)
     use_bake_range: BoolProperty(name="Custom Range", description="Bake other frames than the range of the scene",
@@ -169,6 +211,7 @@ class FootIKSettings(bpy.types.PropertyGroup):
     baked_start: IntProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     baked_end: IntProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     plan: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
+    footprints: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     fingerprint: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     shown: BoolProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     base: CollectionProperty(type=FootIKBase, options={"HIDDEN"}, override=INSERTABLE)

@@ -38,13 +38,25 @@ def plan_state(scene: bpy.types.Scene, ob: bpy.types.Object) -> str:
     return state
 
 
-def redraw() -> None:
-    """Draw the sidebars of all 3D viewports again."""
+def changed() -> None:
+    """Look at all plans again, and draw what shows them, once: contacts or the overlay have changed."""
+    _known.clear()
+    if not bpy.app.timers.is_registered(redraw_all):
+        bpy.app.timers.register(redraw_all, first_interval=0.0)
+
+
+def redraw_all() -> None:
+    """Draw all 3D viewports and their sidebars again."""
+    redraw(("UI", "WINDOW"))
+
+
+def redraw(regions: tuple[str, ...] = ("UI",)) -> None:
+    """Draw regions of all 3D viewports again: their sidebars."""
     for window in bpy.context.window_manager.windows:
         for area in window.screen.areas:
             if area.type == "VIEW_3D":
                 for region in area.regions:
-                    if region.type == "UI":
+                    if region.type in regions:
                         region.tag_redraw()
 
 
@@ -53,6 +65,7 @@ def register() -> None:
 
 
 def unregister() -> None:
-    if bpy.app.timers.is_registered(redraw):
-        bpy.app.timers.unregister(redraw)
+    for function in (redraw, redraw_all):
+        if bpy.app.timers.is_registered(function):
+            bpy.app.timers.unregister(function)
     _known.clear()

@@ -82,3 +82,52 @@ def test_what_was_found_is_not_changed_in_place():
         np.testing.assert_array_equal(c.heel, heel)
         np.testing.assert_array_equal(c.ball, ball)
     assert edits == [Edit(5, 25, "LOCK")]
+
+
+def test_heel_and_ball_touch_when_the_user_says_so():
+    (got,) = edited(FOUND[:1], [Edit(10, 30, "LOCK", heel=(8, 15), ball=(12, 30))], COUNT)
+    frames = np.arange(10, 30)
+    np.testing.assert_array_equal(got.heel, frames < 15)
+    np.testing.assert_array_equal(got.ball, frames >= 12)
+
+
+def test_the_other_point_stays_as_found():
+    (got,) = edited(FOUND[:1], [Edit(10, 30, "LOCK", ball=(20, 30))], COUNT)
+    np.testing.assert_array_equal(got.heel, FOUND[0].heel)
+    np.testing.assert_array_equal(got.ball, np.arange(10, 30) >= 20)
+
+
+def test_a_foot_that_touches_with_neither_point_stands_on_what_the_user_has_not_ruled_out():
+    (tiptoe,) = edited(FOUND[:1], [Edit(10, 30, "LOCK", heel=(10, 10))], COUNT)
+    assert not tiptoe.heel.any() and tiptoe.ball.all()
+    (on_heel,) = edited(FOUND[:1], [Edit(10, 30, "LOCK", ball=(10, 10))], COUNT)
+    assert not on_heel.ball.any() and on_heel.heel.all()
+    (whole,) = edited(FOUND[:1], [Edit(10, 30, "LOCK", heel=(12, 14), ball=(20, 22))], COUNT)
+    frames = np.arange(10, 30)
+    neither = ~((frames >= 12) & (frames < 14)) & ~((frames >= 20) & (frames < 22))
+    assert whole.heel[neither].all() and whole.ball[neither].all()
+
+
+def test_where_two_edits_meet_the_later_rules():
+    got = edited([], [Edit(20, 30, "SLIDE"), Edit(10, 50, "LOCK"), Edit(45, 60, "LOCK")], COUNT)
+    assert [(c.start, c.stop, c.locked) for c in got] == [
+        (10, 20, True), (20, 30, False), (30, 45, True), (45, 60, True)]  # fmt: skip
+    cover(got)
+
+
+def test_none_takes_nothing_from_other_edits():
+    got = edited(FOUND, [Edit(5, 80, "NONE"), Edit(20, 40, "LOCK"), Edit(30, 90, "NONE")], COUNT)
+    assert [(c.start, c.stop) for c in got] == [(20, 40)]
+
+
+def test_a_remainder_of_two_frames_is_no_contact():
+    got = edited(FOUND, [Edit(12, 40, "LOCK"), Edit(40, 67, "LOCK")], COUNT)
+    assert [(c.start, c.stop) for c in got] == [(12, 40), (40, 67), (67, 70)]
+    assert edited([plant(10, 12)], [Edit(20, 30, "NONE")], COUNT)[0].start == 10, "a short one that was found stays"
+
+
+def test_automatic_slides_where_what_was_found_slides():
+    sliding = [Contact(c.start, c.stop, c.heel, c.ball, locked=False) for c in FOUND]
+    assert not edited(sliding, [Edit(12, 34, "AUTO")], COUNT)[0].locked
+    assert not edited(sliding, [Edit(80, 90, "AUTO")], COUNT)[-1].locked
+    assert edited(sliding, [Edit(80, 90, "LOCK")], COUNT)[-1].locked
