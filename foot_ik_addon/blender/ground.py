@@ -12,7 +12,7 @@ import numpy as np
 from mathutils import Vector
 from mathutils.bvhtree import BVHTree
 
-from ..core.rotations import nearest_rotation
+from ..core.rotations import nearest_rotation, transform
 
 SURFACES = {"MESH", "CURVE", "SURFACE", "FONT", "META"}
 DEFORMING = {"ARMATURE", "CLOTH", "SOFT_BODY", "MESH_DEFORM", "SURFACE_DEFORM"}
@@ -24,6 +24,7 @@ MOST_LAYERS = 8
 INSIDE = 1e-3
 """What lies deeper than this share of a leg inside of something solid cannot be stood on."""
 MOST_SURFACES = 4096
+NOWHERE = (math.nan,) * 3
 
 
 @dataclass(frozen=True)
@@ -164,14 +165,12 @@ class MeshGround:
         if self.source == "FLOOR":
             return np.where(points[:, 2] >= 0, 0.0, np.nan), np.zeros(len(points), int)
         heights, pieces = np.full(len(points), np.nan), np.full(len(points), -1)
-        best = np.full(len(points), -math.inf)
-        for n, i in zip(*self._candidates(points, frames), strict=True):
-            if self.low[frames[n], i, 2] > points[n, 2] or self.high[frames[n], i, 2] <= best[n]:
-                continue
-            hit = self._cast(int(i), int(frames[n]), points[n])
-            if hit is not None and hit[0] > best[n]:
-                best[n] = heights[n] = hit[0]
-                pieces[n] = i
+        at, of = self._candidates(points, frames)
+        reached = self.low[frames[at], of, 2] <= points[at, 2]
+        at, of = at[reached], of[reached]
+        hits = self._hits(of, frames[at], points[at])
+        order = np.argsort(hits)[: int(np.isfinite(hits).sum())]  # of several grounds the highest is written last
+        heights[at[order]], pieces[at[order]] = hits[order], of[order]
         return heights, pieces
 
     def layers(self, points: np.ndarray, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -212,6 +211,17 @@ class MeshGround:
         with np.errstate(invalid="ignore"):
             points_at, pieces_at = np.nonzero(((low <= xy) & (xy <= high)).all(2))
         return points_at, pieces_at
+
+    def _hits(self, pieces: np.ndarray, frames: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """(N,): height of the first hit of each of some pieces (N,) straight below points (N, 3), NaN for none.
+
+        What `_cast` does, many at once: of a cast by itself the ray takes a tenth of the time.
+        """
+        inverse, matrix = self.inverse[frames, pieces], self.local[frames, pieces]
+        origins, ways = transform(inverse, points).tolist(), (-inverse[:, :3, 2]).tolist()
+        trees = [self.pieces[i].tree for i in pieces]
+        hits = [tree.ray_cast(*ray)[0] or NOWHERE for tree, *ray in zip(trees, origins, ways, strict=True)]
+        return transform(matrix, np.array(hits).reshape(-1, 3))[:, 2]
 
     def _cast(self, i: int, frame: int, point: np.ndarray) -> tuple[float, float] | None:
         """Height of the first hit straight below a point, and the z of the mesh's normal there, in clip space."""
