@@ -14,5 +14,5 @@ def unregister() -> None:
 def modules() -> tuple:
     """What is registered, in this order; undone in reverse."""
     from .blender import handlers
-    from .ui import fixes, lists, operators, panels, properties, state
-    return properties, operators, fixes, lists, state, panels, handlers
+    from .ui import fixes, lists, operators, panels, properties, report_panel, state
+    return properties, operators, fixes, lists, state, panels, report_panel, handlers
