@@ -59,11 +59,11 @@ class FOOT_IK_PT_report(Subpanel, bpy.types.Panel):
             draw_text(layout, context, headline(report))
         column = layout.column()
         for row in rows(scene, report):
-            draw_row(column, row)
+            draw_row(column, context, row)
 
 
-def draw_row(layout: bpy.types.UILayout, row: Row) -> None:
-    """Name and button above, values below: so nothing is cut off in a narrow sidebar."""
+def draw_row(layout: bpy.types.UILayout, context: bpy.types.Context, row: Row) -> None:
+    """Name and button above, values below, so that nothing is cut off in a narrow sidebar."""
     box = layout.box().column(align=True)
     head = box.row()
     head.label(text=row.label)
@@ -72,7 +72,7 @@ def draw_row(layout: bpy.types.UILayout, row: Row) -> None:
         right.alignment = "RIGHT"
         button = right.operator("foot_ik.jump", text=str(row.frame), icon="TIME")
         button.frame, button.leg = row.frame, row.leg
-    box.label(text=f"{row.before} \u2192 {row.after}" if row.before else row.after)
+    draw_text(box, context, f"{row.before} \u2192 {row.after}" if row.before else row.after)
 
 
 CLASSES = (FOOT_IK_OT_jump, FOOT_IK_PT_report)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import bpy
 
-SHOWN = (("slide", "Slide per Frame", "mean"), ("drift", "Drift", "worst"), ("penetration", "Penetration", "worst"),
-         ("float", "Float", "worst"))
-"""Figure, label, and which of its values is shown."""
+SHOWN = (("slide", "Slide", "mean", " per frame"), ("drift", "Drift", "worst", ""),
+         ("penetration", "Penetration", "worst", ""), ("float", "Float", "worst", ""))
+"""Figure, label, which of its values is shown, and what is said after it."""
 MADE = {"PLAN": "Planned", "BAKE": "Baked"}
 
 
@@ -27,10 +27,10 @@ class Row:
 def rows(scene: bpy.types.Scene, report: dict) -> list[Row]:
     """The lines of a report; figures that could not be measured have none."""
     overall, out = report["overall"], []
-    for name, label, value in SHOWN:
+    for name, label, value, unit in SHOWN:
         before, after = overall[name]["before"], overall[name]["after"]
         if after[value] is not None:
-            text = length_text(scene, after[value])
+            text = length_text(scene, after[value]) + unit
             out.append(Row(label, length_text(scene, before[value]), text, after["frame"], after["leg"] or ""))
     unreached = overall["unreached"]
     if unreached["count"]:
@@ -38,7 +38,7 @@ def rows(scene: bpy.types.Scene, report: dict) -> list[Row]:
         out.append(Row("Out of Reach", "", text, unreached["frame"], unreached["leg"]))
     bare = sorted((c["start"], leg["name"]) for leg in report["legs"] for c in leg["contacts"] if not c["grounded"])
     if bare:
-        out.append(Row("Without Ground", "", counted(len(bare), "contact"), *bare[0]))
+        out.append(Row("No Ground", "", counted(len(bare), "contact"), *bare[0]))
     return out
 
 
