@@ -8,6 +8,7 @@ import bpy
 import numpy as np
 import pytest
 from blender import scenes
+from mathutils import Matrix
 
 MM = 1e-3
 SAME = 1e-5  # metres: a hundredth of a millimetre, as live and bake agree
@@ -89,6 +90,30 @@ def test_figures_are_those_of_the_pose_that_plays(soles, made_by):
                 assert max(there) == pytest.approx(told["worst"], abs=SAME), (figure, when)
     figures = made["overall"]
     assert figures["slide"]["before"]["mean"] > 3 * MM > 0.3 * MM > figures["slide"]["after"]["mean"]
+
+
+def in_centimetres(ob):
+    """The same character, its bones in centimetres and turned on their side, as many files have them."""
+    for child in list(ob.children_recursive):
+        bpy.data.objects.remove(child)
+    turn = Matrix.Rotation(radians(90), 4, "X")
+    for (path, _), curve in scenes.curves(ob.animation_data.action).items():
+        if path.endswith("location"):
+            for point in curve.keyframe_points:
+                point.co.y *= 100
+    ob.data.transform(turn.inverted() @ Matrix.Scale(100, 4))
+    ob.matrix_world = turn @ Matrix.Scale(0.01, 4)
+
+
+def test_figures_do_not_depend_on_the_scale_of_the_armature():
+    scenes.walker("skate")
+    figures = report()["overall"]
+    scenes.walker("skate", prepare=in_centimetres)
+    scaled = report()["overall"]
+    for name in ("slide", "drift", "penetration", "float"):
+        for when in ("before", "after"):
+            for value in ("mean", "worst", "mean_of_leg", "worst_of_leg"):
+                assert scaled[name][when][value] == pytest.approx(figures[name][when][value], abs=0.2 * MM)
 
 
 @pytest.mark.parametrize("height", (0.1, -0.1))

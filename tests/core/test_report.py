@@ -93,6 +93,9 @@ def test_drift_is_the_farthest_from_the_mean_of_one_contact():
     assert 110 <= out["before"]["frame"] < 120
     assert out["before"]["mean"] == pytest.approx((0.025 + 0.018) / 2, rel=FLOAT_DIGITS)
     assert out["after"]["worst"] == 0
+    track = still()
+    track[117 - FIRST, :, 0] += 0.05
+    assert measured(track, track, [plant()], grounds.flat())["drift"]["after"]["frame"] == 117
 
 
 def test_feet_are_measured_against_what_carries_them():
@@ -103,6 +106,13 @@ def test_feet_are_measured_against_what_carries_them():
     assert out["slide"]["before"]["mean"] == pytest.approx(moved.mean(), rel=FLOAT_DIGITS)
     assert out["slide"]["before"]["frame"] == 119, "a train that gathers speed"
     assert out["slide"]["after"]["worst"] == out["drift"]["after"]["worst"] == 0
+
+
+def test_a_foot_stands_on_what_is_nearest_to_its_sole():
+    """Its heel hangs over a train that goes by below."""
+    passing = replace(grounds.train(30.0, at=0.0).pieces[0], height=lambda x, y: np.where(y < -0.1, -0.2, np.nan))
+    both = grounds.Pieces(passing, grounds.Piece(lambda x, y: np.where(y >= -0.1, 0.0, np.nan)))
+    assert measured(still(), still(), [plant()], both)["slide"]["after"]["worst"] == 0
 
 
 @pytest.mark.parametrize("deck", (grounds.lift(0.3, 30.0), grounds.turntable(0.5, 30.0)), ids=("lift", "turntable"))
@@ -138,6 +148,8 @@ def test_float_is_the_lowest_point_above_the_ground_beyond_the_clips_own():
     assert out["after"]["worst"] == pytest.approx(0.004, rel=FLOAT_DIGITS)
     assert out["after"]["frame"] == 117
     assert out["after"]["mean"] == pytest.approx(0.004 / 12, rel=FLOAT_DIGITS)
+    out = measured(still(-0.03), still(), [plant()], grounds.flat())["float"]
+    assert out["after"]["worst"] == 0, "a foot that is set on the ground from below its floor does not float"
 
 
 def test_before_is_measured_on_the_ground_of_the_corrected_foot():
