@@ -14,5 +14,5 @@ def unregister() -> None:
 def modules() -> tuple:
     """What is registered, in this order; undone in reverse."""
     from .blender import handlers
-    from .ui import contacts, fixes, lists, operators, overlay, panels, properties, state
-    return properties, operators, fixes, lists, contacts, state, panels, overlay, handlers
+    from .ui import contacts, fixes, lists, operators, overlay, panels, properties, report_panel, state
+    return properties, operators, fixes, lists, contacts, state, panels, report_panel, overlay, handlers

@@ -7,6 +7,8 @@ folder and leaves the .blend files alone. Exit code 1 where an operator fails or
 """
 
 import argparse
+import contextlib
+import io
 import os
 import shutil
 import sys
@@ -47,7 +49,8 @@ def run(operator, rig):
         ob.select_set(False)
     rig.select_set(True)
     bpy.context.view_layer.objects.active = rig
-    result = operator()
+    with contextlib.redirect_stdout(io.StringIO()):  # the report of each: the table at the end tells of all
+        result = operator()
     if result != {"FINISHED"}:
         raise RuntimeError(f"{operator.idname_py()} on {rig.name}: {result}")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import bpy
 import numpy as np
@@ -30,8 +30,8 @@ class Channels:
     """{bone: (F, 3, 3)} in the bone's own channel space."""
     scale: dict[str, np.ndarray]
     """{bone: (F,)}: factor of the scale channels; only of legs that may stretch."""
-    residual: np.ndarray
-    """(F, legs): distance by which each ankle misses its place, in legs."""
+    corrected: Corrected
+    """The motion of the bones that they come from."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,11 @@ def read_weights(ob: bpy.types.Object) -> Weights:
         np.array([[influence * leg.rotation_weight for leg in legs]]),
         np.array([[leg.lock_weight for leg in legs]]),
     )
+
+
+def joined_weights(weights: list[Weights]) -> Weights:
+    """Weights of single frames as one."""
+    return Weights(*(np.concatenate([getattr(w, f.name) for w in weights]) for f in fields(Weights)))
 
 
 def saved_plan(ob: bpy.types.Object, rig: Rig) -> SavedPlan | None:
@@ -139,8 +144,12 @@ def corrected_channels(
         if saved is None:
             return None
     rows = rows_at(saved, rig, sample.frames, weights)
-    chains = tuple(np.stack([sample.pose[n][:, :3, 3] for n in leg.chain], 1) for leg in rig.legs)
-    return to_channels(sample, rig, correct(clip, chains, to_rig, jobs(ob, rig), rows))
+    return to_channels(sample, rig, correct(clip, chains_of(sample, rig), to_rig, jobs(ob, rig), rows))
+
+
+def chains_of(sample: Sample, rig: Rig) -> tuple[np.ndarray, ...]:
+    """Per leg the joints (F, bones, 3) of its chain, in armature space."""
+    return tuple(np.stack([sample.pose[n][:, :3, 3] for n in leg.chain], 1) for leg in rig.legs)
 
 
 def in_range(saved: SavedPlan, frame: float) -> bool:
@@ -170,4 +179,4 @@ def to_channels(sample: Sample, rig: Rig, corrected: Corrected) -> Channels:
         rotation |= {n: turns[:, k] for k, n in enumerate(leg.chain)}
         if (corrected.stretch[:, i] != 1).any():
             scale |= {leg.upper: corrected.stretch[:, i], leg.foot: 1 / corrected.stretch[:, i]}
-    return Channels(location, rotation, scale, corrected.residual)
+    return Channels(location, rotation, scale, corrected)

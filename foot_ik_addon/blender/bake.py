@@ -7,13 +7,18 @@ import bpy
 import numpy as np
 from mathutils import Matrix
 
+from ..core.pose import Corrected
+from ..core.report import UNREACHED
 from . import live
-from .apply import Channels, Weights, corrected_channels, in_range, read_weights, saved_plan
+from .apply import Channels, Weights, corrected_channels, in_range, joined_weights, read_weights, saved_plan
 from .channels import in_mode, rotation_path
 from .compat import assign_action, ensured_bag, ensured_fcurve, slot_identifier
+from .fingerprint import fingerprint
+from .ground import MeshGround
 from .keys import BEZIER, LINEAR, Keys, audible, goes_round, key_modifiers, merge_keys
 from .planning import Steps
 from .refusals import constraint_check, refuse_baked, refuse_unmovable, writable_or_refuse
+from .reporting import bake_report, keep_report, report_to_follow
 from .rig import Refusal, Rig, read_rig
 from .sampling import Sample, joined, layer_of, read_frame
 
@@ -32,7 +37,9 @@ def bake(scene: bpy.types.Scene, ob: bpy.types.Object, start: int, end: int, ste
     frames = sorted({*range(start, end + 1, step), end})
     with live.suspended(ob):
         refuse_unmovable(ob, rig)
-        channels, sample = yield from corrected_clip(scene, ob, rig, frames)
+        ground, old = MeshGround(ob), report_to_follow(ob, rig)
+        channels, sample, weights = yield from corrected_clip(scene, ob, rig, frames, [ground.visit] if old else [])
+        report = old and bake_report(ob, rig, sample, live.scene_fps(scene), ground, channels, weights, old)
         keys = keys_of(ob, channels, sample, *animated_values(scene, ob, rig, (start, start - 1, end + 1)))
         data = ob.animation_data or ob.animation_data_create()
         if target == "NLA":
@@ -47,13 +54,15 @@ def bake(scene: bpy.types.Scene, ob: bpy.types.Object, start: int, end: int, ste
             push_up(data)
         ob.foot_ik.enabled = False
     scene.frame_set(scene.frame_current, subframe=scene.frame_subframe)
-    missed = int((channels.residual.max(1) > 0.002).sum())
+    if report:
+        keep_report(ob, report, fingerprint(scene, ob))
+    missed = int((channels.corrected.residual.max(1) > UNREACHED).sum())
     return [f"{missed} frames have a foot that its leg cannot reach"] if missed else []
 
 
-def corrected_clip(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig, frames: list[int]
-                   ) -> Generator[float, None, tuple[Channels, Sample]]:
-    """The corrected channels of many frames, in one batch where the plan covers them."""
+def corrected_clip(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig, frames: list[int], each: list
+                   ) -> Generator[float, None, tuple[Channels, Sample, Weights]]:
+    """The corrected channels of many frames, in one batch where the plan covers them; `each` as in `step_through`."""
     kept = scene.frame_current, scene.frame_subframe
     layer, fps, saved = layer_of(scene, ob), live.scene_fps(scene), saved_plan(ob, rig)
     samples, weights, single = [], [], {}
@@ -64,6 +73,8 @@ def corrected_clip(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig, frame
             check(layer.depsgraph, frame)
             samples.append(read_frame(ob, rig, layer.depsgraph, frame))
             weights.append(read_weights(ob.evaluated_get(layer.depsgraph)))
+            for function in each:
+                function(layer.depsgraph, frame)
             if saved is None or not in_range(saved, frame):
                 single[i] = corrected_channels(ob, rig, samples[-1], fps, saved, weights[-1], layer.depsgraph)
             yield (i + 1) / len(frames)
@@ -74,22 +85,23 @@ def corrected_clip(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig, frame
     planned = [i for i in range(len(frames)) if i not in single]
     parts = [single[i] for i in sorted(single)]
     if planned:
-        stacked = Weights(*(np.concatenate([getattr(weights[i], n) for i in planned])
-                            for n in ("position", "rotation", "lock")))
+        stacked = joined_weights([weights[i] for i in planned])
         parts.append(corrected_channels(ob, rig, joined([samples[i] for i in planned]), fps, saved, stacked))
     order = np.argsort(sorted(single) + planned, kind="stable")
-    return join_channels(parts, order), joined(samples)
+    return join_channels(parts, order), joined(samples), joined_weights(weights)
 
 
 def join_channels(parts: list[Channels], order: np.ndarray) -> Channels:
     """Channels of several groups of frames as one, in the order given."""
     def each(name: str) -> dict[str, np.ndarray]:
         bones = {b for part in parts for b in getattr(part, name)}
-        whole = lambda part, b: getattr(part, name).get(b, np.ones(len(part.residual)))
+        whole = lambda part, b: getattr(part, name).get(b, np.ones(len(part.corrected.pelvis)))
         return {b: np.concatenate([whole(part, b) for part in parts])[order] for b in sorted(bones)}
 
-    residual = np.concatenate([p.residual for p in parts])[order]
-    return Channels(each("location"), each("rotation"), each("scale"), residual)
+    stack = lambda get: np.concatenate([get(p.corrected) for p in parts])[order]
+    turns = tuple(stack(lambda c, i=i: c.turns[i]) for i in range(len(parts[0].corrected.turns)))
+    corrected = Corrected(stack(lambda c: c.pelvis), turns, stack(lambda c: c.stretch), stack(lambda c: c.residual))
+    return Channels(each("location"), each("rotation"), each("scale"), corrected)
 
 
 def animated_values(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig, frames: tuple[int, ...]

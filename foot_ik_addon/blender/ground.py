@@ -33,6 +33,7 @@ EDGE = 1e-3
 """By so much they overlap."""
 NARROW = 0.02
 """Legs: a patch must be this wide for its turn to be known."""
+NOWHERE = (math.nan,) * 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,14 +240,12 @@ class MeshGround:
         if self.source == "FLOOR":
             return np.where(points[:, 2] >= 0, 0.0, np.nan), np.zeros(len(points), int)
         heights, pieces = np.full(len(points), np.nan), np.full(len(points), -1)
-        best = np.full(len(points), -math.inf)
-        for n, i in zip(*self._candidates(points, frames), strict=True):
-            if self.low[frames[n], i, 2] > points[n, 2] or self.high[frames[n], i, 2] <= best[n]:
-                continue
-            hit = self._cast(int(i), int(frames[n]), points[n])
-            if hit is not None and hit[0] > best[n]:
-                best[n] = heights[n] = hit[0]
-                pieces[n] = i
+        at, of = self._candidates(points, frames)
+        reached = self.low[frames[at], of, 2] <= points[at, 2]
+        at, of = at[reached], of[reached]
+        hits = self._hits(of, frames[at], points[at])
+        order = np.argsort(hits)[: int(np.isfinite(hits).sum())]  # of several grounds the highest is written last
+        heights[at[order]], pieces[at[order]] = hits[order], of[order]
         return heights, pieces
 
     def layers(self, points: np.ndarray, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -329,6 +328,19 @@ class MeshGround:
             points_at, pieces_at = np.nonzero(((low <= xy) & (xy <= high)).all(2))
         return points_at, pieces_at
 
+    def _hits(self, pieces: np.ndarray, frames: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """(N,): height of the first hit of each of some pieces (N,) straight below points (N, 3), NaN for none.
+
+        What `_cast` does, many at once: of a cast by itself the ray takes a tenth of the time.
+        """
+        inverse, matrix = self.inverse[frames, pieces], self.local[frames, pieces]
+        origins, ways = transform(inverse, points).tolist(), (-inverse[:, :3, 2]).tolist()
+        trees = [self._tree(int(i), int(f), p)[0] for i, f, p in zip(pieces, frames, points, strict=True)]
+        hits = [
+            tree and tree.ray_cast(*ray)[0] or NOWHERE for tree, *ray in zip(trees, origins, ways, strict=True)
+        ]
+        return transform(matrix, np.array(hits).reshape(-1, 3))[:, 2]
+
     def _cast(self, i: int, frame: int, point: np.ndarray) -> tuple[float, float] | None:
         """Height of the first hit straight below a point, and the z of the mesh's normal there, in clip space."""
         hit = self._ray(i, frame, point)
@@ -341,15 +353,20 @@ class MeshGround:
     def _ray(self, i: int, frame: int, point: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
         """The first hit straight below a point (3,) in clip space: the place and the normal in the piece's own space,
         and the vertices of the triangle."""
-        inverse, surface = self.inverse[frame, i], self.seen[frame][i][1]
-        tree, triangles = surface.tree if i not in self.deforming else None, surface.triangles
-        if i in self.deforming:
-            tree, triangles = self._tile(i, frame, np.floor(point[:2] / TILE))
+        inverse = self.inverse[frame, i]
+        tree, triangles = self._tree(i, frame, point)
         if tree is None:
             return None
         origin = inverse[:3, :3] @ point[:3] + inverse[:3, 3]
         co, normal, index, _ = tree.ray_cast(Vector(origin), Vector(-inverse[:3, 2]).normalized())
         return None if co is None else (np.array(co), np.array(normal), triangles[index])
+
+    def _tree(self, i: int, frame: int, point: np.ndarray) -> tuple[BVHTree | None, np.ndarray]:
+        """The BVH of a piece under a point, and its triangles."""
+        if i in self.deforming:
+            return self._tile(i, frame, np.floor(point[:2] / TILE))
+        surface = self.seen[frame][i][1]
+        return surface.tree, surface.triangles
 
     def _tile(self, i: int, frame: int, at: np.ndarray) -> tuple[BVHTree | None, np.ndarray]:
         """The BVH and the triangles of one square of a piece, seen from above. To build all of a terrain anew for each

@@ -16,6 +16,7 @@ from .floor import propose_floor
 from .ground import MeshGround
 from .prints import Instancers, pack_prints
 from .refusals import constraint_check, refuse_baked, refuse_missing_collection, refuse_unmovable, writable_or_refuse
+from .reporting import WeightsOver, keep_report, plan_report
 from .rig import Refusal, read_rig, used_legs
 from .sampling import frame_range, leg_length, step_through, to_clip
 from .snapshot import put_back, refilled, values_of
@@ -50,7 +51,7 @@ def set_legs(ob: bpy.types.Object, found: Legs) -> None:
     settings.pelvis = found.pelvis
     for item, leg in zip(refilled(settings, "legs", len(found.legs)), found.legs, strict=True):
         item.name, item.upper, item.lower, item.foot, item.toe = leg.name, leg.upper, leg.lower, leg.foot, leg.toe
-    settings.plan = settings.footprints = settings.fingerprint = ""
+    settings.plan = settings.footprints = settings.fingerprint = settings.report = ""
     refilled(settings, "contacts", 0)
 
 
@@ -64,9 +65,9 @@ def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
     with live.suspended(ob):
         refuse_unmovable(ob, rig)
         ground = MeshGround(ob)
-        instancers = Instancers(ground)
+        instancers, weights = Instancers(ground), WeightsOver(ob)
         frames = frame_range(scene)
-        each = [constraint_check(ob, rig), ground.visit, instancers.visit]
+        each = [constraint_check(ob, rig), ground.visit, instancers.visit, weights.visit]
         sample = yield from step_through(scene, ob, rig, frames, each)
         fps = live.scene_fps(scene)
         clip, _ = to_clip(sample, rig, fps)
@@ -76,6 +77,7 @@ def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
             raise Refusal("There is no ground to stand on: show it, pick its collection, or set Ground to Floor")
         options = options_of(ob, edits_of(ob, frames[0]))
         plan = make_plan(clip, ground, options)
+        report = plan_report(ob, rig, sample, fps, ground, plan, unit, weights.joined())
     notes = notes_on(plan)
     settings.plan = pack_plan(plan, frames[0], [leg.foot for leg in rig.legs], notes, unit)
     for item, sole in zip(used_legs(ob), plan.soles, strict=True):
@@ -83,6 +85,7 @@ def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
     list_contacts(ob, plan, frames[0])
     settings.footprints = pack_prints(plan, frames[0], ground, instancers, sample.carrier, unit)
     settings.fingerprint = fingerprint(scene, ob)
+    keep_report(ob, report, settings.fingerprint)
     live.refresh(ob)
     return notes
 

@@ -111,6 +111,21 @@ def correct(
     return Corrected(pelvis, tuple(turns), np.stack([t.stretch for t in tasks], 1), residual)
 
 
+def foot_motions(chains: tuple[np.ndarray, ...], corrected: Corrected, carried: tuple[bool, ...]) -> np.ndarray:
+    """(F, legs, 4, 4): the rigid motion that takes each foot from its animated to its corrected place, in armature
+    space.
+
+    `chains` as in `correct`; `carried` tells which legs move along with the pelvis.
+    """
+    out = np.tile(np.eye(4), (len(corrected.pelvis), len(chains), 1, 1))
+    for i, joints in enumerate(chains):
+        bones = rotate(corrected.turns[i][:, :-1], np.diff(joints, axis=1)) * corrected.stretch[:, i, None, None]
+        ankle = joints[:, 0] + bones.sum(1) + (corrected.pelvis if carried[i] else 0.0)
+        out[:, i, :3, :3] = corrected.turns[i][:, -1]
+        out[:, i, :3, 3] = ankle - rotate(corrected.turns[i][:, -1], joints[:, -1])
+    return out
+
+
 @dataclass(frozen=True)
 class Task:
     """One leg to solve in F frames, in armature space."""

@@ -8,8 +8,9 @@ from bpy.props import EnumProperty, IntProperty
 
 from ..blender import live, planning
 from ..blender.bake import bake
+from ..blender.reporting import read_report
 from ..blender.rig import Refusal
-from . import state
+from . import report_text, state
 from .properties import BAKE_TARGETS
 
 REPORT_PREFIX = "Foot IK: "
@@ -104,6 +105,7 @@ class Stepped(OnArmature):
         try:
             share = next(steps)
         except StopIteration as end:
+            self.tell()
             for note in end.value or ():
                 self.report({"WARNING"}, REPORT_PREFIX + note)
             return {"FINISHED"}
@@ -113,6 +115,9 @@ class Stepped(OnArmature):
         if context is not None:
             show_progress(context, self.bl_label, share)
         return None
+
+    def tell(self) -> None:
+        """Say what came of the work."""
 
     def finish(self, context: bpy.types.Context) -> None:
         global _share
@@ -127,6 +132,20 @@ class Stepped(OnArmature):
             area.tag_redraw()
 
 
+class Measured(Stepped):
+    """An operator that makes a report."""
+
+    made_by = ""
+    """As in the report."""
+
+    def tell(self) -> None:
+        scene, ob = bpy.context.scene, bpy.context.object
+        report = read_report(ob)
+        if report is not None and report["made_by"] == self.made_by:
+            print(report_text.table(scene, report, ob.name))
+            self.report({"INFO"}, REPORT_PREFIX + report_text.sentence(scene, report))
+
+
 class FOOT_IK_OT_detect_legs(Stepped, bpy.types.Operator):
     """Find the pelvis and the legs of the active armature, and the floor that its clip stands on"""
 
@@ -137,11 +156,12 @@ class FOOT_IK_OT_detect_legs(Stepped, bpy.types.Operator):
         return planning.detect_legs(context.scene, context.object)
 
 
-class FOOT_IK_OT_plan(Stepped, bpy.types.Operator):
+class FOOT_IK_OT_plan(Measured, bpy.types.Operator):
     """Look at the whole clip, find where the feet stand and lay their footprints on the ground"""
 
     bl_idname = "foot_ik.plan"
     bl_label = "Plan"
+    made_by = "PLAN"
 
     def steps(self, context: bpy.types.Context) -> planning.Steps:
         return planning.plan_clip(context.scene, context.object)
@@ -163,11 +183,12 @@ class FOOT_IK_OT_toggle(Stepped, bpy.types.Operator):
         return super().invoke(context, event)
 
 
-class FOOT_IK_OT_bake(Stepped, bpy.types.Operator):
+class FOOT_IK_OT_bake(Measured, bpy.types.Operator):
     """Write the corrected legs and pelvis as keys, and turn the live correction off"""
 
     bl_idname = "foot_ik.bake"
     bl_label = "Bake"
+    made_by = "BAKE"
 
     frame_start: IntProperty(name="Start", description="First frame to bake; by default the scene's")
     frame_end: IntProperty(name="End", description="Last frame to bake; by default the scene's")

@@ -213,6 +213,8 @@ class FootIKSettings(bpy.types.PropertyGroup):
     plan: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     footprints: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     fingerprint: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
+    report: StringProperty(name="Report", description="How well the feet stand before and after, as JSON",
+                           options={"HIDDEN"}, override=OVERRIDABLE)
     shown: BoolProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     base: CollectionProperty(type=FootIKBase, options={"HIDDEN"}, override=INSERTABLE)
 

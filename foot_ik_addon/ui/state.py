@@ -1,12 +1,14 @@
-"""What the plan of a rig is worth now, found out at most once a second: a digest of a big scene takes milliseconds."""
+"""What plan and report of a rig are worth now, found out at most once a second: a digest of a big scene takes
+milliseconds."""
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import bpy
 
-from ..blender import planning
+from ..blender import planning, reporting
 
 INTERVAL = 1.0
 """Seconds between two looks at one rig."""
@@ -14,27 +16,38 @@ INTERVAL = 1.0
 
 @dataclass(frozen=True)
 class Known:
-    """What was found out last about the plan of one rig in one scene."""
+    """What was found out last about the plan or the report of one rig in one scene."""
 
     made: str
-    """Fingerprint of the plan that was looked at."""
+    """Fingerprint of the plan, or the report, that was looked at."""
     state: str
     time: float
 
 
-_known: dict[tuple[int, int], Known] = {}
+_known: dict[tuple, Known] = {}
 
 
 def plan_state(scene: bpy.types.Scene, ob: bpy.types.Object) -> str:
     """`planning.plan_state`, up to a second old; the sidebar is then drawn once more when that has passed."""
-    key, now = (scene.session_uid, ob.session_uid), time.monotonic()
+    return recent(scene, ob, ob.foot_ik.fingerprint, planning.plan_state)
+
+
+def report_state(scene: bpy.types.Scene, ob: bpy.types.Object) -> str:
+    """`reporting.report_state`, up to a second old like that of the plan."""
+    return recent(scene, ob, ob.foot_ik.report, reporting.report_state)
+
+
+def recent(scene: bpy.types.Scene, ob: bpy.types.Object, made: str,
+           find: Callable[[bpy.types.Scene, bpy.types.Object], str]) -> str:
+    """What `find` tells of a rig, at most a second ago, and of what was `made` then."""
+    key, now = (scene.session_uid, ob.session_uid, find), time.monotonic()
     known = _known.get(key)
-    if known is not None and known.made == ob.foot_ik.fingerprint and now - known.time < INTERVAL:
+    if known is not None and known.made == made and now - known.time < INTERVAL:
         if not bpy.app.timers.is_registered(redraw):
             bpy.app.timers.register(redraw, first_interval=INTERVAL)
         return known.state
-    state = planning.plan_state(scene, ob)
-    _known[key] = Known(ob.foot_ik.fingerprint, state, now)
+    state = find(scene, ob)
+    _known[key] = Known(made, state, now)
     return state
 
 

@@ -146,6 +146,18 @@ def test_a_floor_that_goes_on_inside_of_a_box_cannot_be_stood_on(ground_of):
     assert layers(ground_of(ob)) == pytest.approx([3.0, 0.5], abs=EXACT)
 
 
+def test_of_several_grounds_the_first_below_a_point_counts(ground_of):
+    ob = empty_rig()
+    for z in (0.3, 0.7, 0.5):
+        plate(z)
+    ground = ground_of(ob)
+    points = np.array([[0.0, 0.0, z] for z in (1.0, 0.6, 0.4, 0.2, 1.0)]) + (0.13, 0.29, 0.0)
+    points[-1, 0] = 9.0
+    heights, pieces = ground.below(points, np.zeros(5, int))
+    assert heights == pytest.approx([0.7, 0.5, 0.3, np.nan, np.nan], abs=EXACT, nan_ok=True)
+    assert len(set(pieces[:3])) == 3 and (pieces[3:] == -1).all()
+
+
 def test_vertices_that_are_no_numbers_leave_the_rest_of_the_mesh(ground_of):
     ob = empty_rig()
     broken = plate(0.1, "Broken")
