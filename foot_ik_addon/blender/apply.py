@@ -97,9 +97,12 @@ def rows_at(saved: SavedPlan, rig: Rig, frames: np.ndarray, weights: Weights) ->
     turn = np.stack(
         [weighted(between(feet[i].turn), weights.lock[:, i]) * weights.rotation[:, i, None] for i in each], 1
     )
+    bend = np.stack(
+        [weighted(between(feet[i].bend), weights.lock[:, i]) * weights.rotation[:, i, None] for i in each], 1
+    )
     pelvis = weighted(between(plan.pelvis), weights.lock.mean(1)) * weights.position.mean(1)
     reach = np.stack([plan.reach[saved.legs.index(leg.foot)] for leg in rig.legs])
-    return Rows(np.stack([f.ball for f in feet]), tuple(f.on_toe for f in feet), move, turn, pelvis, reach)
+    return Rows(np.stack([f.ball for f in feet]), tuple(f.on_toe for f in feet), move, turn, bend, pelvis, reach)
 
 
 def plan_of_frame(
@@ -174,9 +177,9 @@ def to_channels(sample: Sample, rig: Rig, corrected: Corrected) -> Channels:
         lift = np.einsum("fij,fj->fi", np.linalg.inv(axes), corrected.pelvis)
         location[rig.pelvis] = sample.basis[rig.pelvis][:, :3, 3] + lift
     for i, leg in enumerate(rig.legs):
-        stack = lambda of, leg=leg: np.stack([of[n] for n in leg.chain], 1)
-        turns = local_turns(stack(sample.pose), stack(sample.basis), corrected.turns[i])
-        rotation |= {n: turns[:, k] for k, n in enumerate(leg.chain)}
+        stack = lambda of, leg=leg: np.stack([of[n] for n in leg.written], 1)
+        turns = local_turns(stack(sample.pose), stack(sample.basis), corrected.turns[i][:, : len(leg.written)])
+        rotation |= {n: turns[:, k] for k, n in enumerate(leg.written)}
         if (corrected.stretch[:, i] != 1).any():
             scale |= {leg.upper: corrected.stretch[:, i], leg.foot: 1 / corrected.stretch[:, i]}
     return Channels(location, rotation, scale, corrected)

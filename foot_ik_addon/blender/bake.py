@@ -9,6 +9,7 @@ from mathutils import Matrix
 
 from ..core.pose import Corrected
 from ..core.report import UNREACHED
+from ..core.rotations import nearest_rotation
 from . import live
 from .apply import Channels, Weights, corrected_channels, in_range, joined_weights, read_weights, saved_plan
 from .channels import in_mode, rotation_path
@@ -24,6 +25,8 @@ from .sampling import Sample, joined, layer_of, read_frame
 
 SUFFIX = " Foot IK"
 """What the names of baked actions end with."""
+UNBENT = 1e-6
+"""Radians: toes that never turn by more than this are as animated, and get no keys."""
 
 
 def bake(scene: bpy.types.Scene, ob: bpy.types.Object, start: int, end: int, step: int, target: str) -> Steps:
@@ -40,7 +43,7 @@ def bake(scene: bpy.types.Scene, ob: bpy.types.Object, start: int, end: int, ste
         ground, old = MeshGround(ob), report_to_follow(ob, rig)
         channels, sample, weights = yield from corrected_clip(scene, ob, rig, frames, [ground.visit] if old else [])
         report = old and bake_report(ob, rig, sample, live.scene_fps(scene), ground, channels, weights, old)
-        keys = keys_of(ob, channels, sample, *animated_values(scene, ob, rig, (start, start - 1, end + 1)))
+        keys = keys_of(ob, rig, channels, sample, *animated_values(scene, ob, rig, (start, start - 1, end + 1)))
         data = ob.animation_data or ob.animation_data_create()
         if target == "NLA":
             push_down(data, scene, ob.name + SUFFIX)
@@ -119,14 +122,16 @@ def animated_values(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig, fram
     return out
 
 
-def keys_of(ob: bpy.types.Object, channels: Channels, sample: Sample, first: dict, before: dict, after: dict
+def keys_of(ob: bpy.types.Object, rig: Rig, channels: Channels, sample: Sample, first: dict, before: dict, after: dict
             ) -> list[Keys]:
     """The channels as F-curves in each bone's own rotation mode; from frame to frame the rotation never flips.
 
     `first`, `before` and `after` are the animated values in the first frame and around the range.
     """
-    values = {}
+    values, toes = {}, {leg.toe for leg in rig.legs}
     for name, rotations in channels.rotation.items():
+        if name in toes and np.abs(rotations - nearest_rotation(sample.basis[name][:, :3, :3])).max() < UNBENT:
+            continue
         mode = ob.pose.bones[name].rotation_mode
         near, rows = first[name, rotation_path(mode)], []
         for rotation in rotations:

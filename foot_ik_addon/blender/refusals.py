@@ -36,7 +36,7 @@ def refuse_missing_collection(ob: bpy.types.Object) -> None:
 
 def written_bones(rig: Rig) -> list[str]:
     """The bones whose channels are written, each once."""
-    return list(dict.fromkeys([rig.pelvis, *(n for leg in rig.legs for n in leg.chain)]))
+    return list(dict.fromkeys([rig.pelvis, *(n for leg in rig.legs for n in leg.written)]))
 
 
 def refuse_unmovable(ob: bpy.types.Object, rig: Rig) -> None:

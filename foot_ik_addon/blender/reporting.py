@@ -12,6 +12,7 @@ from functools import lru_cache
 import bpy
 import numpy as np
 
+from ..core.clip import Clip, Sole
 from ..core.plan import Plan, standing
 from ..core.pose import foot_motions
 from ..core.report import Plant, contact_rows, measure, number, plants_from, summary
@@ -54,8 +55,7 @@ def plan_report(ob: bpy.types.Object, rig: Rig, sample: Sample, fps: float, grou
         plants.append([Plant(replace(c, start=c.start + first, stop=c.stop + first),
                              bool(grounded[c.start:c.stop].any())) for c in contacts])
     clip, to_rig = to_clip(sample, rig, fps, unit)
-    tracks = [sole.tracks(leg) for leg, sole in zip(clip.legs, plan.soles, strict=True)]
-    return report_on("PLAN", ob, rig, sample, fps, to_rig, tracks, plants, ground, channels, weights, unit)
+    return report_on("PLAN", ob, rig, sample, clip, to_rig, plan.soles, plants, ground, channels, weights, unit)
 
 
 def report_to_follow(ob: bpy.types.Object, rig: Rig) -> dict | None:
@@ -74,22 +74,24 @@ def bake_report(ob: bpy.types.Object, rig: Rig, sample: Sample, fps: float, grou
     contacts = {leg["foot"]: leg["contacts"] for leg in old["legs"]}
     plants = [plants_from(contacts.get(leg.foot, [])) for leg in rig.legs]
     clip, to_rig = to_clip(sample, rig, fps, unit)
-    tracks = [unpack_sole(item.sole).tracks(leg) for item, leg in zip(used_legs(ob), clip.legs, strict=True)]
-    return report_on("BAKE", ob, rig, sample, fps, to_rig, tracks, plants, ground, channels, weights, unit)
+    soles = tuple(unpack_sole(item.sole) for item in used_legs(ob))
+    return report_on("BAKE", ob, rig, sample, clip, to_rig, soles, plants, ground, channels, weights, unit)
 
 
-def report_on(made_by: str, ob: bpy.types.Object, rig: Rig, sample: Sample, fps: float, to_rig: np.ndarray,
-              tracks: list[np.ndarray], plants: list[list[Plant]], ground: MeshGround, channels: Channels,
+def report_on(made_by: str, ob: bpy.types.Object, rig: Rig, sample: Sample, clip: Clip, to_rig: np.ndarray,
+              soles: tuple[Sole, ...], plants: list[list[Plant]], ground: MeshGround, channels: Channels,
               weights: Weights, unit: float) -> dict:
-    """The report, without the fingerprint of what it was made from. `tracks` (F, S, 3) are the animated soles in clip
-    space, and `to_rig` (F, 4, 4) leads from there to armature space."""
+    """The report, without the fingerprint of what it was made from. `to_rig` (F, 4, 4) leads from clip space to that of
+    the armature."""
     frames = np.round(sample.frames).astype(int)
-    motions = foot_motions(chains_of(sample, rig), channels.corrected, rig.carried)
-    motions = np.linalg.inv(to_rig)[:, None] @ motions @ to_rig[:, None]
+    toes = tuple(sample.pose[leg.toe][:, :3, 3] if leg.bends else None for leg in rig.legs)
+    motions = foot_motions(chains_of(sample, rig), toes, channels.corrected, rig.carried)
+    motions = np.linalg.inv(to_rig)[:, None, None] @ motions @ to_rig[:, None, None]
     legs, rows = [], []
     for i, item in enumerate(used_legs(ob)):
-        after = transform(motions[:, i, None], tracks[i])
-        legs.append(measure(frames, fps, tracks[i], after, channels.corrected.residual[:, i], plants[i], ground))
+        tracks = soles[i].tracks(clip.legs[i])
+        after = transform(motions[:, i, soles[i].on_toe.astype(int)], tracks)
+        legs.append(measure(frames, clip.fps, tracks, after, channels.corrected.residual[:, i], plants[i], ground))
         missing = sum(not plant.grounded for plant in plants[i])
         rows.append({"name": item.name, "foot": item.foot, **summary(legs[-1:], [item.name], unit),
                      "without_ground": missing, "weights": constants(weights, i), "contacts": contact_rows(plants[i])})

@@ -17,6 +17,13 @@ class LegBones:
     chain: tuple[str, ...]
     lower: str
     toe: str
+    bends: bool
+    """The toe hangs on the foot and nothing but its channels moves it, so that it can be bent."""
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The bones whose channels are written, in order down the leg."""
+        return (*self.chain, self.toe) if self.bends else self.chain
 
     @property
     def upper(self) -> str:
@@ -84,7 +91,18 @@ def read_leg(ob: bpy.types.Object, leg: bpy.types.PropertyGroup) -> LegBones:
         raise Refusal(f"The leg {leg.name} has a part of no length: pick bones whose heads lie at hip, knee and ankle")
     if solver_of(ob, leg, chain) == "TWO_BONE":
         chain = (leg.upper, leg.lower, leg.foot)
-    return LegBones(chain, leg.lower, leg.toe)
+    return LegBones(chain, leg.lower, leg.toe, bends(ob, leg.foot, leg.toe))
+
+
+def bends(ob: bpy.types.Object, foot: str, toe: str) -> bool:
+    """Whether a toe bone hangs on the foot and is moved by its channels alone."""
+    if not toe or foot not in [b.name for b in ob.data.bones[toe].parent_recursive]:
+        return False
+    bone = ob.pose.bones[toe]
+    constrained = any(not c.mute for b in (bone, *bone.children_recursive) for c in b.constraints)
+    path = f'pose.bones["{bpy.utils.escape_identifier(toe)}"].'
+    drivers = ob.animation_data.drivers if ob.animation_data else ()
+    return not constrained and not any(d.data_path.startswith(path) for d in drivers)
 
 
 def solver_of(ob: bpy.types.Object, leg: bpy.types.PropertyGroup, chain: tuple[str, ...]) -> str:

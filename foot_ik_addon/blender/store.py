@@ -54,7 +54,7 @@ def unpacked(text: str) -> tuple[dict[str, np.ndarray], dict]:
 def pack_plan(plan: Plan, start: int, legs: list[str], notes: list[str], unit: float) -> str:
     arrays = {"pelvis": plan.pelvis, "reach": plan.reach}
     for i, foot in enumerate(plan.feet):
-        arrays |= {f"ball{i}": foot.ball, f"move{i}": foot.move, f"turn{i}": foot.turn}
+        arrays |= {f"ball{i}": foot.ball, f"move{i}": foot.move, f"turn{i}": foot.turn, f"bend{i}": foot.bend}
     return packed(arrays, start=start, legs=legs, notes=notes, unit=unit, in_place=plan.in_place,
                   on_toe=[foot.on_toe for foot in plan.feet])
 
@@ -69,7 +69,7 @@ def unpack_plan(text: str) -> SavedPlan:
 
 
 def plan_from(arrays: dict[str, np.ndarray], extra: dict) -> SavedPlan:
-    feet = tuple(FootPlan(arrays[f"ball{i}"], on_toe, arrays[f"move{i}"], arrays[f"turn{i}"])
+    feet = tuple(FootPlan(arrays[f"ball{i}"], on_toe, *(arrays[f"{name}{i}"] for name in ("move", "turn", "bend")))
                  for i, on_toe in enumerate(extra["on_toe"]))
     plan = Plan(feet, arrays["pelvis"], arrays["reach"], in_place=extra["in_place"])
     return SavedPlan(extra["start"], tuple(extra["legs"]), plan, tuple(extra["notes"]), float(extra["unit"]))

@@ -41,6 +41,8 @@ class Contact:
     """(stop - start,) bool."""
     ball: np.ndarray
     """(stop - start,) bool; in every frame heel or ball touches."""
+    still: np.ndarray
+    """(stop - start,) bool: both are low and slow without any doubt."""
     locked: bool = True
     """Whether the foot is held at one footprint; a sliding foot follows the ground under it."""
     asked: bool = False
@@ -52,25 +54,27 @@ class Contact:
 def find_contacts(fps: float, leg: Leg, sole: Sole) -> list[Contact]:
     """The plants of one foot, in order."""
     tracks = sole.tracks(leg)
-    heel, ball = (point_contact(tracks[:, i], fps) for i in (HEEL, BALL))
+    (heel, slow_heel), (ball, slow_ball) = (point_contact(tracks[:, i], fps) for i in (HEEL, BALL))
     either = close_gaps(heel | ball, GAP * fps)
     out = []
     for a, b in runs(either):
         h, t = heel[a:b], ball[a:b]
-        out.append(Contact(a, b, h, t | ~h))
+        out.append(Contact(a, b, h, t | ~h, (slow_heel & slow_ball)[a:b]))
     return out
 
 
-def point_contact(track: np.ndarray, fps: float) -> np.ndarray:
-    """(F,) bool: the frames in which a point with this track (F, 3) stands."""
+def point_contact(track: np.ndarray, fps: float) -> tuple[np.ndarray, np.ndarray]:
+    """(F,) bool: the frames in which a point with this track (F, 3) stands, and those in which it does so without any
+    doubt."""
     height = track[:, 2] - own_floor(track[:, 2], fps)
     flow = smoothed(velocity(track, fps), SMOOTH * fps)
     speed = np.linalg.norm(flow, axis=1)
     low = height < BAND
     limit = slow_limit(speed, low & (np.abs(flow[:, 2]) < SLOWEST))
-    mask = hysteresis(low & (speed < limit), low & (speed < LEAVE * limit))
-    mask = close_gaps(mask, GAP * fps) & low
-    return drop_short(mask, SHORTEST * fps)
+    slow = low & (speed < limit)
+    mask = close_gaps(hysteresis(slow, low & (speed < LEAVE * limit)), GAP * fps) & low
+    mask = drop_short(mask, SHORTEST * fps)
+    return mask, mask & slow & (track[:, 2] < np.percentile(track[:, 2], FLOOR_SHARE) + BAND)
 
 
 def own_floor(height: np.ndarray, fps: float) -> np.ndarray:

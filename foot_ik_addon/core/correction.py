@@ -1,23 +1,54 @@
-"""The rigid motion that carries the animated foot to its footprints, frame by frame.
+"""The motion that carries the animated foot to its footprints, frame by frame.
 
-For each foot and frame: turn about the ball, then move. In contact it is exact; between contacts a quintic in time
-leads from one to the next, while the animated foot's own motion stays underneath.
+For each foot and frame: turn about the ball, then move, then bend the toes. In contact it is exact; between contacts a
+quintic in time leads from one to the next, while the animated foot's own motion stays underneath.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from .clip import BALL, HEEL, LEG, Clip, Leg, Sole, runs
+from .contacts import BAND, Contact
 from .footprints import Footprint
 from .ground import Ground
 from .rest import TOUCH
-from .rotations import align, from_rotvec, rotate, to_rotvec, transform
+from .rotations import align, from_rotvec, length, normalized, rotate, to_rotvec, transform
 
 UNSURE = 0.006 * LEG
 """What is known of the height of a sole's points among each other: they come from one moment of the clip."""
+SLIP = 0.0005 * LEG
+"""What a point may move along tilted ground while the animation raises it by the height of the contact's band."""
+ROLL = 0.15
+"""Seconds in which a foot that lay flat on tilted ground takes on its animated pitch again."""
 LEAD = 0.3
 """Seconds in which a foot that enters or leaves the clip in the air loses the speed of its contact's correction."""
+
+
+class Motion(NamedTuple):
+    """What is done to one foot, in clip space."""
+
+    move: np.ndarray
+    """(F, 3): motion of the ball."""
+    turn: np.ndarray
+    """(F, 3): rotation vector of the foot's turn about the ball."""
+    bend: np.ndarray
+    """(F, 3): rotation vector by which the toes turn, about their joint, after that."""
+
+    def of_points(self, points: np.ndarray, ball: np.ndarray) -> np.ndarray:
+        """Points (F, S, 3) on the foot after its turn about the ball (F, 3) and its move."""
+        return rotate(from_rotvec(self.turn)[:, None], points - ball[:, None]) + (ball + self.move)[:, None]
+
+    def of_sole(self, tracks: np.ndarray, sole: Sole, leg: Leg) -> np.ndarray:
+        """The sole's tracks (F, S, 3) after all of it."""
+        ball = tracks[:, BALL]
+        out = self.of_points(tracks, ball)
+        if leg.toe is not None and sole.on_toe.any():
+            joint = self.of_points(leg.toe[:, None, :3, 3], ball)
+            out[:, sole.on_toe] = rotate(from_rotvec(self.bend)[:, None], out[:, sole.on_toe] - joint) + joint
+        return out
 
 
 def correct_foot(
@@ -28,40 +59,45 @@ def correct_foot(
     ground: Ground,
     lock: float,
     ride: np.ndarray | float = 0.0,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Moves (F, 3) of the ball and turns (F, 3) about it, a rotation vector, of one foot over the whole clip.
+) -> Motion:
+    """The motion of one foot over the whole clip.
 
     `lock` 1 holds each contact at its footprint, 0 lets the foot slide as animated and only follow the ground. In the
     air the foot takes part in the motion `ride` (F, 3) of the body: it climbs with it, and does not hurry ahead.
     """
-    move, turn = np.zeros((2, len(clip), 3))
+    out = np.zeros((len(clip), 9))
     known = np.zeros(len(clip), bool)
     tracks = sole.tracks(leg)
+    joint = tracks[:, BALL] if leg.toe is None else leg.toe[:, :3, 3]
     for p in prints:
         span = slice(p.contact.start, p.contact.stop)
-        move[span], turn[span] = in_contact(tracks[span], sole.plan, p, ground, lock)
+        out[span] = np.concatenate(in_contact(tracks[span], joint[span], sole, p, ground, lock, clip.fps), 1)
         known[span] = True
-    both = np.concatenate([move - ride, turn], 1)
-    fill(both, known, clip.frames(LEAD), clip.fps)
-    return both[:, :3] + ride, both[:, 3:]
+    out[:, :3] -= ride
+    fill(out, known, clip.frames(LEAD), clip.fps)
+    out[:, :3] += ride
+    return Motion(*np.split(out, 3, 1))
 
 
 def in_contact(
-    tracks: np.ndarray, plan: np.ndarray, p: Footprint, ground: Ground, lock: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Moves (n, 3) and turns (n, 3) in the frames of one contact, from the animated tracks (n, S, 3) of its sole,
-    which is `plan` (S, 2) on paper."""
-    heel, ball = tracks[:, HEEL], tracks[:, BALL]
+    tracks: np.ndarray, joint: np.ndarray, sole: Sole, p: Footprint, ground: Ground, lock: float, fps: float
+) -> Motion:
+    """The motion in the n frames of one contact, from the animated tracks (n, S, 3) of the sole and (n, 3) of the joint
+    of the toes."""
     frames = np.arange(p.contact.start, p.contact.stop)
-    carried = ground.carried(p.piece, p.frame, frames, p.sole(plan))
+    carried = ground.carried(p.piece, p.frame, frames, p.sole(sole.plan))
     hold = lock if p.contact.locked else 0.0
     normal = rotate(carried[:, :3, :3], p.tilt[:, 2])
     gradient = -normal[:, :2] / np.maximum(normal[:, 2:], 1e-6)
     origin = transform(carried, p.place)
 
+    animated = tracks[:, BALL]
+    slope = float(length(normal[:, :2]).max())
+    flatter, joint, pitch, bend = laid_flat(tracks, joint, sole, p.contact, hold * kept_down(slope), fps)
+    heel, ball = flatter[:, HEEL], flatter[:, BALL]
     lower = np.minimum(heel[:, 2], ball[:, 2]).clip(0)
     w = ball_weight(p.contact.heel, p.contact.ball)
-    down = let_down(tracks[..., 2], p.gaps, w, plan)
+    down = let_down(flatter[..., 2], p.gaps, w, sole.plan)
 
     def standing(track: np.ndarray, from_ball: np.ndarray) -> np.ndarray:
         """Where a point of the sole belongs: at its place in the footprint or as animated, on the ground and as high
@@ -79,7 +115,54 @@ def in_contact(
     by_ball = standing(ball, np.zeros(3))
     by_heel = standing(heel, np.append(p.heel - p.ball, 0.0)) + rotate(turn, ball - heel)
     w = w[:, None]
-    return (1 - w) * by_heel + w * by_ball - ball, to_rotvec(turn)
+    place = (1 - w) * by_heel + w * by_ball
+    bend = rotate(turn, bend)
+    if sole.on_toe[BALL]:  # the ball stays in its place; the foot gives way
+        from_joint = rotate(turn, ball - joint)
+        place = place + from_joint - rotate(from_rotvec(bend), from_joint)
+    return Motion(place - animated, to_rotvec(turn @ from_rotvec(pitch)), bend)
+
+
+def kept_down(slope: float) -> float:
+    """Share of its height above ground that a point may not have while it stands, on ground whose normal has the
+    horizontal length `slope`: what rises from tilted ground also moves along it, and slides."""
+    return 1 - min(1.0, SLIP / max(BAND * slope, 1e-9))
+
+
+def laid_flat(
+    tracks: np.ndarray, joint: np.ndarray, sole: Sole, contact: Contact, share: float, fps: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The animated foot with a `share` of its pitch taken out while heel and ball stand: the tracks of its sole
+    (n, S, 3) and of the joint of its toes (n, 3), and the rotation vectors (n, 3) that turn it, and that bend its toes
+    so that these stay on the floor where they were.
+
+    Before and after that the foot takes on its animated pitch again.
+    """
+    heel, ball = tracks[:, HEEL], tracks[:, BALL]
+    if share == 0 or not contact.still.any():
+        return tracks, joint, np.zeros_like(ball), np.zeros_like(ball)
+    way = ball - heel
+    still = np.flatnonzero(contact.still)
+    away = np.abs(np.subtract.outer(np.arange(len(ball)), still))
+    nearest = still[away.argmin(1)]
+    part = share * quintic(np.maximum(1 - away.min(1) / (ROLL * fps), 0))
+    flat = way[still, 2][np.abs(way[still, 2]).argmin()]
+    pitch = np.arctan2(way[:, 2] - flat, length(way[:, :2]))
+    pitch = part * np.clip(pitch, np.minimum(pitch[nearest], 0), np.maximum(pitch[nearest], 0))
+    across = normalized(np.column_stack([way[:, 1], -way[:, 0], 0 * way[:, 0]]))
+    turn = -pitch[:, None] * across
+    out = rotate(from_rotvec(turn)[:, None], tracks - ball[:, None]) + ball[:, None]
+    toes = sole.on_toe & (sole.plan[:, 0] > 0)
+    lowest = tracks[:, ~toes, 2].min(1)
+    sunk = part * np.maximum(lowest, lowest[nearest]).clip(None, 0)
+    rise = (0.0, 0.0, 1.0) * (lowest - sunk - out[:, ~toes, 2].min(1))[:, None]
+    out += rise[:, None]
+    joint = rotate(from_rotvec(turn), joint - ball) + ball + rise
+    before, after, ahead = tracks[:, toes, 2], out[:, toes, 2], sole.plan[toes, 0]
+    up = np.arctan2(np.minimum(before, 0) - after, ahead).max(1, initial=0.0)
+    down = np.arctan2(after - np.maximum(before, 0), ahead).min(1, initial=np.pi).clip(0)
+    bend = (up - down * toes.any())[:, None] * across
+    return out, joint, turn, bend
 
 
 def yaw_to_print(heel: np.ndarray, ball: np.ndarray, p: Footprint) -> np.ndarray:

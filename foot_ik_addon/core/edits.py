@@ -45,14 +45,16 @@ def edited(found: list[Contact], edits: list[Edit], count: int) -> list[Contact]
     for c in found:
         for a, b in runs(~taken[c.start : c.stop]):
             if b - a >= min(SHORTEST, c.stop - c.start):
-                out.append(Contact(c.start + a, c.start + b, c.heel[a:b], c.ball[a:b], c.locked))
+                span = slice(a, b)
+                out.append(Contact(c.start + a, c.start + b, c.heel[span], c.ball[span], c.still[span], c.locked))
     for k, e in enumerate(edits):
         for a, b in runs(ruling == k):
             h, t = touching(heel[a:b], e.heel, a), touching(ball[a:b], e.ball, a)
             neither = ~h & ~t  # stands on what the user has not timed, else on the whole foot
             on_heel, on_ball = e.heel is None or e.ball is not None, e.ball is None or e.heel is not None
             lock = bool(locked[a:b].all()) if e.mode == "AUTO" else e.mode == "LOCK"
-            out.append(Contact(a, b, h | (neither & on_heel), t | (neither & on_ball), lock, asked=True))
+            h, t = h | (neither & on_heel), t | (neither & on_ball)
+            out.append(Contact(a, b, h, t, h & t, lock, asked=True))
     return sorted(out, key=lambda c: c.start)
 
 

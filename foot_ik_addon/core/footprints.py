@@ -10,7 +10,7 @@ from .clip import BALL, HEEL, LEG, Clip, Leg, Sole
 from .contacts import Contact
 from .ground import Ground
 from .rest import TOUCH, Limits, stance_from
-from .rotations import align, from_rotvec, rotate, transform
+from .rotations import align, from_rotvec, length, rotate, transform
 from .route import Place, route
 
 HEADROOM = 0.5
@@ -100,7 +100,7 @@ def with_ends(clip: Clip, contacts: list[Contact]) -> list[Contact]:
 def sliding_frame(frame: int) -> Contact:
     """A contact of one frame that follows the ground under the ball."""
     one = np.ones(1, bool)
-    return Contact(frame, frame + 1, ~one, one, locked=False)
+    return Contact(frame, frame + 1, ~one, one, ~one, locked=False)
 
 
 def on_floor(leg: Leg, sole: Sole, contact: Contact, ride: np.ndarray) -> Footprint:
@@ -172,8 +172,8 @@ def slips_away(leg: Leg, sole: Sole, p: Footprint, ground: Ground) -> bool:
         return False
     frames = np.arange(p.contact.start, p.contact.stop)
     held = transform(ground.carried(p.piece, p.frame, frames, p.sole(sole.plan)), p.place)
-    dragged = (held - sole.tracks(leg)[frames, BALL])[:, :2]
-    return bool(np.linalg.norm(dragged - dragged[p.frame - p.contact.start], axis=1).max() > DRAGGED)
+    ways = held[:, :2], (held - sole.tracks(leg)[frames, BALL])[:, :2]  # a foot that skates on firm ground is held
+    return all(length(way - way[p.frame - p.contact.start]).max() > DRAGGED for way in ways)
 
 
 def grown(plan: np.ndarray) -> np.ndarray:

@@ -79,7 +79,7 @@ class Loop:
     def cut(self, plan: Plan) -> Plan:
         """The plan of the clip itself from that of the unrolled one."""
         span = slice(self.around, self.around + self.period + 1)
-        feet = tuple(replace(f, move=f.move[:, span], turn=f.turn[:, span]) for f in plan.feet)
+        feet = tuple(replace(f, move=f.move[:, span], turn=f.turn[:, span], bend=f.bend[:, span]) for f in plan.feet)
         contacts = tuple(tuple(c for c in map(self.cut_contact, foot) if c) for foot in plan.contacts)
         prints = tuple(
             tuple(
@@ -103,6 +103,7 @@ class Loop:
             stop=stop - self.around,
             heel=contact.heel[span],
             ball=contact.ball[span],
+            still=contact.still[span],
         )
 
 

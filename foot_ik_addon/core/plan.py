@@ -8,7 +8,7 @@ import numpy as np
 
 from .clip import BALL, LEG, Clip, Leg, Sole, smoothed, velocity
 from .contacts import BAND, Contact, find_contacts
-from .correction import correct_foot
+from .correction import Motion, correct_foot
 from .edits import Edit, edited
 from .footprints import Footprint, lay_footprints, slips_away
 from .ground import Ground
@@ -17,7 +17,7 @@ from .pelvis import FARTHEST, pelvis_curve, reach_limits
 from .reach import root_interval
 from .rest import Limits
 from .riding import rides_of
-from .rotations import from_rotvec, normalized, rotate
+from .rotations import normalized
 from .sole import find_sole
 from .swing import clear_swings
 
@@ -43,6 +43,8 @@ class FootPlan:
     """(2, F, 3): motion of the ball, in clip space."""
     turn: np.ndarray
     """(2, F, 3): rotation vector of the turn about the ball, in clip space."""
+    bend: np.ndarray
+    """(2, F, 3): rotation vector by which the toes turn after that, in clip space."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,9 @@ def follow(clip: Clip, soles: list[Sole], prints: list[list[Footprint]], ground:
     locks += [follow_locked(clip, soles, prints, ground, options, reach, LOCKED)] if any_locked else locks
     feet = tuple(
         FootPlan(
-            sole.points[BALL], bool(sole.on_toe[BALL]), *(np.stack([feet[i][k] for feet, _ in locks]) for k in (0, 1))
+            sole.points[BALL],
+            bool(sole.on_toe[BALL]),
+            *(np.stack(rows) for rows in zip(*(feet[i] for feet, _ in locks), strict=True)),
         )
         for i, sole in enumerate(soles)
     )
@@ -149,14 +153,14 @@ def follow_locked(
     options: Options,
     reach: np.ndarray,
     lock: int,
-) -> tuple[list[tuple[np.ndarray, np.ndarray]], np.ndarray]:
-    """Moves and turns (F, 3) of each foot, and heights (F,) of the pelvis, for one lock weight.
+) -> tuple[list[Motion], np.ndarray]:
+    """The motion of each foot, and heights (F,) of the pelvis, for one lock weight.
 
     The feet that stand tell the pelvis where to go; feet in the air then go along with it.
     """
     tracks = [sole.tracks(leg) for leg, sole in zip(clip.legs, soles, strict=True)]
 
-    def feet(ride: np.ndarray | float) -> list[tuple[np.ndarray, np.ndarray]]:
+    def feet(ride: np.ndarray | float) -> list[Motion]:
         return [
             correct_foot(clip, leg, sole, foot, ground, lock, ride)
             for leg, sole, foot in zip(clip.legs, soles, prints, strict=True)
@@ -164,9 +168,11 @@ def follow_locked(
 
     body = pelvis_curve(*pelvis_tube(clip, soles, prints, feet(0.0), reach, options), clip.fps)
     out = []
-    for points, foot, (move, turn) in zip(tracks, prints, feet(body[:, None] * UP), strict=True):
-        after = moved(points, points[:, BALL], move, turn)
-        out.append((move + clear_swings(clip, points, after, standing(foot, len(clip)), ground), turn))
+    riding = feet(body[:, None] * UP)
+    for leg, sole, points, foot, motion in zip(clip.legs, soles, tracks, prints, riding, strict=True):
+        after = motion.of_sole(points, sole, leg)
+        clear = clear_swings(clip, points, after, standing(foot, len(clip)), ground)
+        out.append(motion._replace(move=motion.move + clear))
     return out, pelvis_curve(*pelvis_tube(clip, soles, prints, out, reach, options), clip.fps)
 
 
@@ -174,7 +180,7 @@ def pelvis_tube(
     clip: Clip,
     soles: list[Sole],
     prints: list[list[Footprint]],
-    moves: list[tuple[np.ndarray, np.ndarray]],
+    motions: list[Motion],
     reach: np.ndarray,
     options: Options,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -182,11 +188,11 @@ def pelvis_tube(
     every leg reaches its foot; both as far as the clip itself goes."""
     weight, lift = np.zeros((2, len(clip.legs), len(clip)))
     lowest, highest = np.full(len(clip), -np.inf), np.full(len(clip), np.inf)
-    for i, (leg, sole, foot, (move, turn)) in enumerate(zip(clip.legs, soles, prints, moves, strict=True)):
+    for i, (leg, sole, foot, motion) in enumerate(zip(clip.legs, soles, prints, motions, strict=True)):
         stands = standing(foot, len(clip))
         weight[i] = smoothed(stands.astype(float), clip.frames(SUPPORT_BLUR)) + AIRBORNE if foot else 0.0
         ball = sole.tracks(leg)[:, BALL]
-        ankle = moved(leg.joints[:, 2:], ball, move, turn)[:, 0]
+        ankle = motion.of_points(leg.joints[:, 2:], ball)[:, 0]
         lift[i] = ankle[:, 2] - leg.joints[:, 2, 2]
         near, far = np.minimum(reach[i, 0], leg.extension), np.clip(leg.extension, reach[i, 1], FARTHEST)
         if options.lowers_pelvis[i] and foot:
@@ -195,11 +201,6 @@ def pelvis_tube(
             highest = np.fmin(highest, high)
             lowest = np.fmax(lowest, np.where(stands, low, -np.inf))
     return (weight * lift).sum(0) / np.maximum(weight.sum(0), 1e-9), lowest, highest
-
-
-def moved(points: np.ndarray, ball: np.ndarray, move: np.ndarray, turn: np.ndarray) -> np.ndarray:
-    """Points (F, S, 3) of a foot after its correction: turned about the ball (F, 3), then moved."""
-    return rotate(from_rotvec(turn)[:, None], points - ball[:, None]) + (ball + move)[:, None]
 
 
 def standing(prints: list[Footprint], count: int) -> np.ndarray:

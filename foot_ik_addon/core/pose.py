@@ -13,8 +13,8 @@ import numpy as np
 from . import ccd, fabrik
 from .chain import turns_from_joints
 from .clip import Clip
+from .correction import Motion
 from .pelvis import FARTHEST
-from .plan import moved
 from .reach import stretch_factor
 from .rotations import from_rotvec, length, nearest_rotation, rotate, transform, transposed
 from .two_bone import turn_leg
@@ -47,6 +47,8 @@ class Rows:
     """(F, legs, 3)"""
     turn: np.ndarray
     """(F, legs, 3)"""
+    bend: np.ndarray
+    """(F, legs, 3)"""
     pelvis: np.ndarray
     """(F,)"""
     reach: np.ndarray
@@ -60,7 +62,7 @@ class Corrected:
     pelvis: np.ndarray
     """(F, 3): motion of the pelvis."""
     turns: tuple[np.ndarray, ...]
-    """Per leg (F, bones of the chain, 3, 3): rotation of each bone, from its animated to its corrected pose."""
+    """Per leg (F, bones of the chain and toe, 3, 3): rotation of each bone, from its animated to its corrected pose."""
     stretch: np.ndarray
     """(F, legs): factor of the leg's length."""
     residual: np.ndarray
@@ -87,7 +89,8 @@ def correct(
     tasks, feet = [], []
     for i, (leg, joints, job) in enumerate(zip(clip.legs, chains, jobs, strict=True)):
         ball = transform(leg.bone_of(rows.on_toe[i]), rows.ball[i])
-        ankle = moved(leg.joints[:, 2:], ball, rows.move[:, i], rows.turn[:, i])[:, 0]
+        motion = Motion(rows.move[:, i], rows.turn[:, i], rows.bend[:, i])
+        ankle = motion.of_points(leg.joints[:, 2:], ball)[:, 0]
         tasks.append(
             stretched(
                 joints + (pelvis[:, None] if job.carried else 0.0),
@@ -97,7 +100,8 @@ def correct(
                 rows.reach[i],
             )
         )
-        feet.append(nearest_rotation(linear @ from_rotvec(rows.turn[:, i]) @ inverse))
+        foot, toe = (nearest_rotation(linear @ from_rotvec(v) @ inverse) for v in (motion.turn, motion.bend))
+        feet.append(np.stack([foot, toe @ foot], 1))
     turns: list[np.ndarray] = [np.empty(0)] * len(jobs)
     residual = np.empty((len(linear), len(jobs)))
     for kind in {(job.solver, joints.shape[1]) for job, joints in zip(jobs, chains, strict=True)}:
@@ -106,23 +110,30 @@ def correct(
         solved, short = solve_chain(joined([tasks[i] for i in alike]), kind[0])
         for k, i in enumerate(alike):
             part = slice(k * len(linear), (k + 1) * len(linear))
-            turns[i] = np.concatenate([solved[part], feet[i][:, None]], 1)
+            turns[i] = np.concatenate([solved[part], feet[i]], 1)
             residual[:, i] = short[part] / unit
     return Corrected(pelvis, tuple(turns), np.stack([t.stretch for t in tasks], 1), residual)
 
 
-def foot_motions(chains: tuple[np.ndarray, ...], corrected: Corrected, carried: tuple[bool, ...]) -> np.ndarray:
-    """(F, legs, 4, 4): the rigid motion that takes each foot from its animated to its corrected place, in armature
-    space.
+def foot_motions(
+    chains: tuple[np.ndarray, ...], toes: tuple[np.ndarray | None, ...], corrected: Corrected, carried: tuple[bool, ...]
+) -> np.ndarray:
+    """(F, legs, 2, 4, 4): the rigid motions that take each foot, and its toes, from the animated to the corrected place
+    in armature space.
 
-    `chains` as in `correct`; `carried` tells which legs move along with the pelvis.
+    `chains` as in `correct`; `toes` are the joints (F, 3) of those toes that are bent; `carried` tells which legs move
+    along with the pelvis.
     """
-    out = np.tile(np.eye(4), (len(corrected.pelvis), len(chains), 1, 1))
-    for i, joints in enumerate(chains):
-        bones = rotate(corrected.turns[i][:, :-1], np.diff(joints, axis=1)) * corrected.stretch[:, i, None, None]
+    out = np.tile(np.eye(4), (len(corrected.pelvis), len(chains), 2, 1, 1))
+    for i, (joints, toe) in enumerate(zip(chains, toes, strict=True)):
+        *_, foot_turn, toe_turn = np.moveaxis(corrected.turns[i], 1, 0)
+        bones = rotate(corrected.turns[i][:, :-2], np.diff(joints, axis=1)) * corrected.stretch[:, i, None, None]
         ankle = joints[:, 0] + bones.sum(1) + (corrected.pelvis if carried[i] else 0.0)
-        out[:, i, :3, :3] = corrected.turns[i][:, -1]
-        out[:, i, :3, 3] = ankle - rotate(corrected.turns[i][:, -1], joints[:, -1])
+        out[:, i, :, :3, :3] = foot_turn[:, None]
+        out[:, i, :, :3, 3] = (ankle - rotate(foot_turn, joints[:, -1]))[:, None]
+        if toe is not None:
+            out[:, i, 1, :3, 3] = transform(out[:, i, 0], toe) - rotate(toe_turn, toe)
+            out[:, i, 1, :3, :3] = toe_turn
     return out
 
 

@@ -233,6 +233,7 @@ def plants_from(rows: list[dict]) -> list[Plant]:
         for mask, name in zip(masks, ("heel", "ball"), strict=True):
             for first, last in row[name]:
                 mask[first - row["start"] : last + 1 - row["start"]] = True
-        contact = Contact(row["start"], row["end"] + 1, *masks, locked=row["locked"])
+        heel, ball = masks
+        contact = Contact(row["start"], row["end"] + 1, heel, ball, heel & ball, row["locked"])
         out.append(Plant(contact, row["grounded"]))
     return out

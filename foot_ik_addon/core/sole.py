@@ -18,8 +18,11 @@ third of that length behind the ankle and the tip of the toes half of it beyond 
 WIDTH = 0.07 * LEG
 BALL_AHEAD = 0.15 * LEG
 """Where the ball lies ahead of the ankle on a rig without toe bones."""
-SETTLE = 0.17
-"""Seconds by which a metre a second of speed weighs against a metre of height in the search for planted frames."""
+WAY = 5
+"""The way of a foot in so many frames weighs as much as its height in the search for the moment at which it stands most
+surely. Frames and not seconds: the faster the capture, the more of a foot's speed is jitter."""
+MOMENT = 1 / 60
+"""Seconds around that moment in which the foot is taken to be the same."""
 STILLER = 0.7
 """The ball belongs to the toe bone if it rises and falls by less than this share of what it would on the foot bone."""
 
@@ -54,14 +57,17 @@ def stands_on_toe(clip: Clip, leg: Leg, on_foot: np.ndarray, on_toe: np.ndarray)
     since a foot that skates moves along the floor but not up.
     """
     tracks = [transform(leg.bone_of(on), point) for on, point in ((False, on_foot), (True, on_toe))]
-    stands = np.logical_or(*(point_contact(t, clip.fps) for t in tracks))
+    stands = np.logical_or(*(point_contact(t, clip.fps)[0] for t in tracks))
     restless = [np.abs(velocity(t, clip.fps)[stands, 2]).sum() for t in tracks]
     return bool(restless[1] < STILLER * restless[0])
 
 
 def planted_frames(clip: Clip, ankle: np.ndarray, ball: np.ndarray) -> np.ndarray:
-    """Indices of the frames in which a foot stands most surely: low, flat and slow."""
+    """Indices of the frames around the moment at which a foot stands most surely: low, flat and slow.
+
+    One moment, since toes do not lie alike in all stances, and a sole between several is that of none.
+    """
     speed = sum(np.linalg.norm(velocity(p, clip.fps), axis=1) for p in (ankle, ball))
-    score = ankle[:, 2] + ball[:, 2] + SETTLE * speed
-    count = max(1, round(min(0.05 * len(clip), clip.frames(0.1))))
-    return np.argsort(score, kind="stable")[:count]
+    best = int(np.argmin(ankle[:, 2] + ball[:, 2] + WAY / clip.fps * speed))
+    around = round(clip.frames(MOMENT))
+    return np.arange(max(best - around, 0), min(best + around + 1, len(clip)))

@@ -22,7 +22,7 @@ GAIT = walk.Gait(steps=3)
 SKATE = 0.15
 """Metres a second by which the feet of "skate" slip while they stand."""
 LEG_BONES = ("thigh", "shin", "foot")
-WRITTEN = ("hips", *(f"{part}.{side}" for side in "LR" for part in LEG_BONES))
+WRITTEN = ("hips", *(f"{part}.{side}" for side in "LR" for part in (*LEG_BONES, "toe")))
 
 _folder = tempfile.TemporaryDirectory(prefix="foot_ik_scenes_")
 _files: dict[tuple, Path] = {}

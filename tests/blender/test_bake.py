@@ -95,10 +95,11 @@ def test_channels_without_keys_get_them_and_no_others():
     bake()
     assert_plays(ob, poses)
     new = set(scenes.curves(ob.animation_data.action)) - before
-    expected = {(f'pose.bones["{b}"].rotation_quaternion', i) for b in scenes.WRITTEN[1:] for i in range(4)}
+    legs = [bone for bone in scenes.WRITTEN[1:] if "toe" not in bone]  # it stands still, so its toes do not bend
+    expected = {(f'pose.bones["{b}"].rotation_quaternion', i) for b in legs for i in range(4)}
     assert new == expected | {('pose.bones["hips"].location', i) for i in range(3)}
     groups = {c.group.name for key, c in scenes.curves(ob.animation_data.action).items() if key in new}
-    assert groups == set(scenes.WRITTEN)
+    assert groups == {"hips", *legs}
 
 
 def only_arms(ob):

@@ -45,6 +45,7 @@ def rows_of(plan: Plan, lock: float) -> Rows:
         tuple(f.on_toe for f in plan.feet),
         np.stack([weighted(f.move, w) for f in plan.feet], 1),
         np.stack([weighted(f.turn, w) for f in plan.feet], 1),
+        np.stack([weighted(f.bend, w) for f in plan.feet], 1),
         weighted(plan.pelvis, w),
         plan.reach,
     )
@@ -73,7 +74,7 @@ def apply(
     for i, leg in enumerate(clip.legs):
         turns = back @ out.turns[i] @ linear
         joints = posed(leg.joints, turns, out.stretch[:, i], pelvis if job.carried else np.zeros_like(pelvis))
-        legs.append(carried_foot(leg, joints, turns[:, -1]))
+        legs.append(carried_foot(leg, joints, turns[:, -2:]))
     return Result(clip, Clip(clip.fps, clip.pelvis + pelvis, tuple(legs)), plan, out)
 
 
@@ -85,18 +86,18 @@ def posed(joints: np.ndarray, turns: np.ndarray, stretch: np.ndarray, shift: np.
     return np.concatenate([root, root + np.cumsum(bones, axis=1)], 1)
 
 
-def carried_foot(leg: Leg, joints: np.ndarray, turn: np.ndarray) -> Leg:
-    """The leg with its foot turned about the ankle, and the toes along with it."""
+def carried_foot(leg: Leg, joints: np.ndarray, turns: np.ndarray) -> Leg:
+    """The leg with its foot turned about the ankle, and its toes about their joint, by `turns` (F, 2, 3, 3)."""
 
-    def pose(m):
+    def pose(m, turn):
         if m is None:
             return None
         new = m.copy()
         new[:, :3, :3] = turn @ m[:, :3, :3]
-        new[:, :3, 3] = joints[:, -1] + rotate(turn, m[:, :3, 3] - leg.joints[:, -1])
+        new[:, :3, 3] = joints[:, -1] + rotate(turns[:, 0], m[:, :3, 3] - leg.joints[:, -1])
         return new
 
-    return Leg(joints, pose(leg.foot), pose(leg.toe))
+    return Leg(joints, pose(leg.foot, turns[:, 0]), pose(leg.toe, turns[:, 1]))
 
 
 def planted(

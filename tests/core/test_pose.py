@@ -32,6 +32,7 @@ def rows(
         (False,) * legs,
         np.tile(move, (count, legs, 1)).astype(float),
         np.tile(turn, (count, legs, 1)).astype(float),
+        np.zeros((count, legs, 3)),
         np.full(count, pelvis),
         np.tile((near, far), (legs, 1)),
     )
@@ -91,7 +92,8 @@ def test_a_frame_alone_is_the_frame_of_the_batch():
     row = rows_of(PLAN, 1.0)
     whole = apply(WALK, PLAN)
     for f in (0, 17, 44, 90):
-        one = Rows(row.ball, row.on_toe, row.move[f : f + 1], row.turn[f : f + 1], row.pelvis[f : f + 1], row.reach)
+        here = (rows[f : f + 1] for rows in (row.move, row.turn, row.bend, row.pelvis))
+        one = Rows(row.ball, row.on_toe, *here, row.reach)
         alone = apply(walks.part(WALK, f, f + 1), PLAN, rows=one)
         assert moved_most(alone.after, walks.part(whole.after, f, f + 1)) < 1e-12
 
@@ -204,7 +206,7 @@ def test_chains_of_four_bones_reach(solver, move):
         clip, chains, np.tile(np.eye(4), (len(clip), 1, 1)), (LegJob(solver, 0.0, True),) * 2, rows(clip, move)
     )
     for joints, turns in zip(chains, out.turns):
-        assert turns.shape == (len(clip), 5, 3, 3), "four bones and the foot"
+        assert turns.shape == (len(clip), 6, 3, 3), "four bones, the foot and the toes"
         new = posed(joints, turns, np.ones(len(clip)), np.zeros((len(clip), 3)))
         np.testing.assert_allclose(new[:, -1], joints[:, -1] + move, atol=1.2e-5)
     assert out.residual.max() < 1.2e-5, "the tolerance of chains, a hundred-thousandth of their length"
@@ -240,7 +242,7 @@ def test_legs_of_different_make_are_each_solved_in_their_way():
         (LegJob("CCD", 0.0, True), LegJob("TWO_BONE", 0.0, True)),
         rows(clip, (0, 0, 0.1)),
     )
-    assert [t.shape[1] for t in out.turns] == [5, 3]
+    assert [t.shape[1] for t in out.turns] == [6, 4]
     assert out.residual.max() < 1.2e-5, "the tolerance of chains, a hundred-thousandth of their length"
 
 

@@ -9,7 +9,8 @@ from core.figures import options
 from core.walks import LEFT, clip_of
 
 from foot_ik_addon.core.clip import BALL, LEG
-from foot_ik_addon.core.plan import Plan, make_plan, moved
+from foot_ik_addon.core.correction import Motion
+from foot_ik_addon.core.plan import Plan, make_plan
 
 MM = 1e-3 * LEG
 
@@ -32,10 +33,11 @@ def swung(walk: walks.Walk, ground, lock: int = 1) -> Swung:
     clip = clip_of(walk)
     plan = make_plan(clip, ground, options())
     foot, before = plan.feet[LEFT], plan.soles[LEFT].tracks(clip.legs[LEFT])
+    motion = Motion(foot.move[lock], foot.turn[lock], foot.bend[lock])
     stands = np.zeros(len(clip), bool)
     for p in plan.prints[LEFT]:
         stands[p.contact.start : p.contact.stop] = True
-    return Swung(plan, before, moved(before, before[:, BALL], foot.move[lock], foot.turn[lock]), stands)
+    return Swung(plan, before, motion.of_sole(before, plan.soles[LEFT], clip.legs[LEFT]), stands)
 
 
 def hurdle(height: float, depth: float = 0.15, at: float = 0.5) -> grounds.Pieces:

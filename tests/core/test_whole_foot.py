@@ -120,7 +120,7 @@ def test_feet_on_raised_ground_raise_the_hips_whole():
 def test_weight_zero_leaves_the_pose_as_animated():
     plan = make_plan(CLIP, step(-0.2, 0.2), options())
     rows = rows_of(plan, 1.0)
-    off = Rows(rows.ball, rows.on_toe, 0 * rows.move, 0 * rows.turn, 0 * rows.pelvis, rows.reach)
+    off = Rows(rows.ball, rows.on_toe, 0 * rows.move, 0 * rows.turn, 0 * rows.bend, 0 * rows.pelvis, rows.reach)
     out = apply(CLIP, plan, rows=off)
     for leg, new in zip(CLIP.legs, out.after.legs):
         np.testing.assert_allclose(new.joints, leg.joints, atol=1e-12)
@@ -131,7 +131,8 @@ def test_weight_zero_leaves_the_pose_as_animated():
 def test_half_the_weight_brings_the_feet_half_way(weight):
     plan = make_plan(CLIP, step(0, 0.2), options())
     rows = rows_of(plan, 1.0)
-    part = Rows(rows.ball, rows.on_toe, weight * rows.move, weight * rows.turn, weight * rows.pelvis, rows.reach)
+    scaled = (weight * each for each in (rows.move, rows.turn, rows.bend, rows.pelvis))
+    part = Rows(rows.ball, rows.on_toe, *scaled, rows.reach)
     np.testing.assert_allclose(feet(apply(CLIP, plan, rows=part)), (0, 0.2 * weight), atol=1e-3)
 
 
