@@ -20,7 +20,9 @@ SHIFTS = np.linspace(-1, 1, 9)
 SHIFT_PRICE = 0.04
 """A shift of a foot's length costs as much as a mean gap of this share of its length."""
 CLEAR = 0.015 * LEG
-"""Room that a footprint leaves around the sole, so that a foot that rolls does not graze a riser."""
+"""Room that a footprint leaves around the sole."""
+GLIMPSES = 8
+"""In so many frames of a contact its foot, as it rolls, is looked at for what it would run into."""
 RISER_PRICE = 4 * TOUCH
 """What it costs to stand nearer to a riser, as a mean gap under the sole: more than to hang over an edge."""
 DRAGGED = 0.4
@@ -45,6 +47,9 @@ class Footprint:
     """(3,): the ball's place on the ground."""
     tilt: np.ndarray
     """(3, 3): rotation from the flat floor to the ground."""
+    sweep: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
+    """(K, 3): where the points of the sole come while the foot rolls: along and across from the ball, and above the
+    floor."""
     gaps: np.ndarray = field(default_factory=lambda: np.zeros(0))
     """(S,): how far the ground lies below the sole's points when it rests."""
 
@@ -106,16 +111,34 @@ def sliding_frame(frame: int) -> Contact:
 def on_floor(leg: Leg, sole: Sole, contact: Contact, ride: np.ndarray) -> Footprint:
     """Fit one footprint to all frames of a contact, in which the foot goes along by `ride` (F, 3)."""
     span, frame = slice(contact.start, contact.stop), (contact.start + contact.stop - 1) // 2
-    tracks = sole.tracks(Leg(leg.joints[span], leg.foot[span], None if leg.toe is None else leg.toe[span]))[..., :2]
-    tracks = tracks - (ride[span] - ride[frame])[:, None, :2]
-    heel, ball = tracks[:, HEEL], tracks[:, BALL]
+    tracks = sole.tracks(Leg(leg.joints[span], leg.foot[span], None if leg.toe is None else leg.toe[span]))
+    tracks = tracks - (ride[span] - ride[frame])[:, None]
+    heel, ball = tracks[:, HEEL, :2], tracks[:, BALL, :2]
     flat = contact.heel & contact.ball
     seen = flat if flat.any() else np.ones_like(flat)
     way = (ball - heel)[seen].mean(0)
     yaw = float(np.arctan2(way[1], way[0]))
     step = np.array([np.cos(yaw), np.sin(yaw)]) * np.linalg.norm((ball - heel)[seen], axis=1).mean()
     anchor = np.concatenate([ball[contact.ball], heel[contact.heel] + step]).mean(0)
-    return Footprint(contact, anchor, anchor - step, yaw, frame, -1, np.append(anchor, 0.0), np.eye(3))
+    held = np.where(contact.ball[:, None], ball, heel + step)
+    return Footprint(
+        contact,
+        anchor,
+        anchor - step,
+        yaw,
+        frame,
+        -1,
+        np.append(anchor, 0.0),
+        np.eye(3),
+        sweep=swept(tracks - np.append(held, 0 * held[:, :1], 1)[:, None], yaw),
+    )
+
+
+def swept(tracks: np.ndarray, yaw: float) -> np.ndarray:
+    """The sweep of a footprint, from the tracks (n, S, 3) of its sole relative to its ball."""
+    seen = tracks[np.unique(np.linspace(0, len(tracks) - 1, GLIMPSES).round().astype(int))].reshape(-1, 3)
+    out = rotate(from_rotvec(np.array([0.0, 0.0, -yaw])), seen)
+    return np.column_stack([grown(out[:, :2]), np.maximum(out[:, 2], 0.0)])
 
 
 def expected_heights(prints: list[list[Footprint]], ground: Ground, limits: Limits) -> list[np.ndarray]:
@@ -132,7 +155,8 @@ def expected_heights(prints: list[list[Footprint]], ground: Ground, limits: Limi
 def on_ground(p: Footprint, base: float, sole: Sole, ground: Ground, limits: Limits) -> Footprint | None:
     """Lay one footprint on the ground near the height `base`; None where nothing carries it."""
     stance = stance_from(sole.plan.tobytes())
-    outline = np.concatenate([sole.plan, grown(sole.plan)])
+    outline = np.concatenate([sole.plan, grown(sole.plan), p.sweep[:, :2]])
+    above = np.concatenate([np.zeros(2 * len(sole.plan)), p.sweep[:, 2]])
     forward = np.array([np.cos(p.yaw), np.sin(p.yaw)])
     across = np.array([-forward[1], forward[0]])
     size = float(np.ptp(sole.plan[:, 0]))
@@ -148,7 +172,7 @@ def on_ground(p: Footprint, base: float, sole: Sole, ground: Ground, limits: Lim
     count = len(sole.plan)
     rest = stance.rest(heights[:, :count], np.full(len(shifts), base), limits)
     planes = rest.height[:, None] + rest.slope @ outline.T
-    risers = np.where(found, heights - planes, 0.0)[:, count:].max(1) > TOUCH
+    risers = np.where(found, heights - planes - above, 0.0)[:, count:].max(1) > TOUCH
     price = rest.price + np.abs(shifts) * SHIFT_PRICE + risers * RISER_PRICE
     best = int(np.argmin(np.where(found[:, :count].any(1), price, np.inf)))
     normal = np.array([*(-rest.slope[best, 0] * forward - rest.slope[best, 1] * across), 1.0])

@@ -17,8 +17,8 @@ NEARLY_STRAIGHT = 0.975
 turns by 20 degrees for each percent of the leg's length, and pops."""
 
 
-FOLDED = 0.5
-"""Legs fold to this extension where the ground asks for it, and farther only if the clip does: a knee at 60 degrees."""
+FOLDED = 0.38
+"""Legs fold to this extension where the ground asks for it, and farther only if the clip does: a knee at 45 degrees."""
 
 
 def reach_limits(extension: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ from .rest import Limits
 from .riding import rides_of
 from .rotations import normalized
 from .sole import find_sole
-from .swing import clear_swings
+from .swing import clear_swings, kept_from_hip
 
 UP = np.array([0.0, 0.0, 1.0])
 SLIDING, LOCKED = 0, 1
@@ -173,7 +173,14 @@ def follow_locked(
         after = motion.of_sole(points, sole, leg)
         clear = clear_swings(clip, points, after, standing(foot, len(clip)), ground)
         out.append(motion._replace(move=motion.move + clear))
-    return out, pelvis_curve(*pelvis_tube(clip, soles, prints, out, reach, options), clip.fps)
+    body = pelvis_curve(*pelvis_tube(clip, soles, prints, out, reach, options), clip.fps)
+    for i, (leg, points, foot) in enumerate(zip(clip.legs, tracks, prints, strict=True)):
+        hip = leg.joints[:, 0] + body[:, None] * UP
+        ankle = out[i].of_points(leg.joints[:, 2:], points[:, BALL])[:, 0]
+        near = np.minimum(reach[i, 0], leg.extension) * leg.length / 2  # up to there the solver itself gives way
+        away = kept_from_hip(leg, hip, ankle, near, standing(foot, len(clip)), clip.fps)
+        out[i] = out[i]._replace(move=out[i].move + away)
+    return out, body
 
 
 def pelvis_tube(

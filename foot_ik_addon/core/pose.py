@@ -16,7 +16,7 @@ from .clip import Clip
 from .correction import Motion
 from .pelvis import FARTHEST
 from .reach import stretch_factor
-from .rotations import from_rotvec, length, nearest_rotation, rotate, transform, transposed
+from .rotations import from_rotvec, length, nearest_rotation, normalized, rotate, transform, transposed
 from .two_bone import turn_leg
 
 SOFT_START = 0.985
@@ -178,7 +178,7 @@ def solve_chain(task: Task, solver: str) -> tuple[np.ndarray, np.ndarray]:
         root, bones = joints[:, 0], length(np.diff(joints, axis=1))
         full = np.maximum(bones.sum(1), 1e-12)
         span = length(joints[:, 2] - root) / full
-        nearest = kept_away(root, target, full * np.minimum(span, reach[:, 0]), np.abs(bones[:, 0] - bones[:, 1]))
+        nearest = kept_away(joints, target, full * np.minimum(span, reach[:, 0]), np.abs(bones[:, 0] - bones[:, 1]))
         turn = turn_leg(root, joints[:, 1], joints[:, 2], nearest, hinge=hinge, soft_start=soft_start(joints))
         return np.stack([turn.upper, turn.lower], 1), length(turn.end - target)
     solve = {"FABRIK": fabrik.solve, "CCD": ccd.solve}[solver]
@@ -192,17 +192,21 @@ def soft_start(joints: np.ndarray) -> np.ndarray:
     return np.clip(length(joints[:, -1] - joints[:, 0]) / full, SOFT_START, FARTHEST)
 
 
-def kept_away(root: np.ndarray, target: np.ndarray, near: np.ndarray, folded: np.ndarray) -> np.ndarray:
-    """Targets (F, 3) that come no nearer to the root than half-way from `near` (F,) to where the leg is `folded` (F,).
+def kept_away(joints: np.ndarray, target: np.ndarray, near: np.ndarray, folded: np.ndarray) -> np.ndarray:
+    """Targets (F, 3) that come no nearer to the root of a leg with these joints (F, 3, 3) than half-way from `near`
+    (F,) to where the leg is `folded` (F,).
 
-    The mirror image of the soft limit at full reach: nothing changes beyond `near`, and the slope is 1 there.
+    The mirror image of the soft limit at full reach: nothing changes beyond `near`, and the slope is 1 there. Nearer to
+    the root the leg points more and more as animated: a target that passes the root would turn it over.
     """
-    way = target - root
+    root, way = joints[:, 0], target - joints[:, 0]
     d = np.maximum(length(way), 1e-12)
+    share = np.maximum(1 - d / np.maximum(near, 1e-12), 0)
+    way = normalized(way + (share**2 * near)[:, None] * normalized(joints[:, 2] - root))
     soft = np.maximum((near - folded) / 2, 1e-12)
     under = np.maximum(near - d, 0)
     eased = np.where(under > 0, near - soft * -np.expm1(-under / soft), d)
-    return root + way * (eased / d)[:, None]
+    return root + way * eased[:, None]
 
 
 def local_turns(pose: np.ndarray, basis: np.ndarray, turns: np.ndarray) -> np.ndarray:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from .clip import LEG, Clip, runs
+from .clip import LEG, Clip, Leg, runs, smoothed
 from .curves import curve_between
 from .footprints import HEADROOM
 from .ground import Ground
+from .rotations import normalized
 
 DELAYS = (0.0, 0.04, -0.04, 0.08, -0.08, 0.12, -0.12)
 """Seconds by which the travel of a swing is tried to be late at its beginning or early at its end."""
@@ -21,6 +22,10 @@ SETTLE = 0.05
 """Time constant in seconds of the lift: how long before and behind an obstacle it begins and ends."""
 CLEARANCE = 0.004 * LEG
 """Height over the ground at which a swing passes."""
+MARGIN = 0.005 * LEG
+"""By so much the sole is taken to be wider there."""
+CALM = 0.02
+"""Seconds by which a path is blurred before it is delayed, so that the jitter of captured feet is not played twice."""
 CUTS = 0.001 * LEG
 """What cuts the ground by less is left as it is."""
 
@@ -44,12 +49,32 @@ def clear_swings(clip: Clip, before: np.ndarray, after: np.ndarray, standing: np
     return out
 
 
+def kept_from_hip(
+    leg: Leg, hip: np.ndarray, ankle: np.ndarray, near: np.ndarray, stands: np.ndarray, fps: float
+) -> np.ndarray:
+    """(F, 3): motion to add to a foot so that its swings do not fold the leg more than it can.
+
+    `hip`, `ankle` (F, 3) are as corrected so far, `near` (F,) is how close they may come. The foot is pushed away along
+    the animated leg, smoothly: a target that passes the hip would turn the leg over.
+    """
+    way = normalized(leg.joints[:, 2] - leg.joints[:, 0])
+    apart = ankle - hip
+    along = (apart * way).sum(1)
+    inside = np.maximum(near**2 - (apart**2).sum(1), 0.0)
+    least = np.where(inside > 0, np.sqrt(along**2 + inside) - along, 0.0) * ~stands
+    if not least.any():
+        return np.zeros_like(ankle)
+    push = curve_between(np.zeros(len(least)), least, np.where(stands, 0.0, np.inf), SETTLE * fps, 0)
+    return np.maximum(np.where(stands, 0.0, push), least)[:, None] * way
+
+
 class Path:
     """One swing with a few frames of the stance before and behind it."""
 
     def __init__(self, points: np.ndarray, own: np.ndarray, frames: np.ndarray, standing: np.ndarray, fps: float):
-        self.points, self.own, self.frames, self.standing, self.fps = points, own, frames, standing, fps
-        self.middle = points.mean(1)
+        self.own, self.frames, self.standing, self.fps = own, frames, standing, fps
+        self.middle = smoothed(points.mean(1), CALM * fps)
+        self.points = points + MARGIN * normalized((points - points.mean(1, keepdims=True)) * (1, 1, 0))
 
     def need(self, shift: np.ndarray, ground: Ground) -> np.ndarray:
         """(n,): how far the foot, moved by `shift` (n, 3), must be lifted in each frame of the swing."""

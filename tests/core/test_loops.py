@@ -54,12 +54,12 @@ def seams(plan: Plan, climb: float) -> tuple[float, float]:
 @pytest.mark.parametrize("ground", GROUNDS)
 @pytest.mark.parametrize("name", LOOPS)
 def test_a_loop_that_is_corrected_has_no_seam(name, ground, phase):
-    """No jump over 0.2 mm, and no sharper bend than in the middle of the clip."""
+    """No jump over 0.2 mm, and no sharper bend, to a twentieth, than in the middle of the clip."""
     clip = from_phase(LOOPS[name], phase)
     plan = make_plan(clip, GROUNDS[ground][0], options())
     assert len(plan) == len(clip)
     jump, bend = seams(plan, GROUNDS[ground][1] * float(clip.pelvis[-1, 1] - clip.pelvis[0, 1]))
-    assert jump < 0.2 * MM and bend <= 1.0
+    assert jump < 0.2 * MM and bend <= 1.05
 
 
 @pytest.mark.parametrize("phase", [0.0, 0.3])
