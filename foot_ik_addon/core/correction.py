@@ -113,7 +113,9 @@ def in_contact(
     turn = carried[:, :3, :3] @ p.tilt if hold else align(np.array([0.0, 0.0, 1.0]), normal)
     turn = turn @ from_rotvec(yaw[:, None] * (0.0, 0.0, 1.0))
     by_ball = standing(ball, np.zeros(3))
-    by_heel = standing(heel, np.append(p.heel - p.ball, 0.0)) + rotate(turn, ball - heel)
+    flat = next(m for m in (p.contact.still, p.contact.heel & p.contact.ball, np.ones_like(w, bool)) if m.any())
+    apart = length((ball - heel)[flat, :2]).mean()
+    by_heel = standing(heel, -apart * np.array([np.cos(p.yaw), np.sin(p.yaw), 0.0])) + rotate(turn, ball - heel)
     w = w[:, None]
     place = (1 - w) * by_heel + w * by_ball
     bend = rotate(turn, bend)
