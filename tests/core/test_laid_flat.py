@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from core import grounds, walks
-from core.figures import LIMITS, sole_of
+from core.figures import LIMITS, apply, options, sole_of
 from core.walks import LEFT, RIGHT, Print, clip_of, truth
 
 from foot_ik_addon.core import correction
@@ -14,6 +14,7 @@ from foot_ik_addon.core.clip import BALL, HEEL, LEG, Clip, Leg, Sole
 from foot_ik_addon.core.contacts import BAND, Contact, find_contacts, point_contact
 from foot_ik_addon.core.correction import ROLL, SLIP, Motion, correct_foot, kept_down, laid_flat
 from foot_ik_addon.core.footprints import Footprint, lay_footprints
+from foot_ik_addon.core.plan import LOCKED, make_plan
 from foot_ik_addon.core.rotations import from_rotvec, rotate, transform
 
 MM = 1e-3 * LEG
@@ -218,6 +219,20 @@ def test_the_sole_goes_where_foot_and_toe_bones_bring_it():
     moved = Leg(leg.joints, rigid @ leg.foot, about @ rigid @ leg.toe)
     assert np.abs(bend - np.eye(3)).max() > 0.02
     np.testing.assert_allclose(out.after, out.sole.tracks(moved), atol=SAME)
+
+
+@pytest.mark.parametrize("name", TILTED)
+def test_the_solved_legs_bring_the_toes_where_they_are_planned(name):
+    """Where the ground tilts across, the toes bend about another axis than the one about which the foot turns."""
+    clip = clip_of(creeping())
+    plan = make_plan(clip, TILTED[name], options())
+    out = apply(clip, plan)
+    foot, sole = plan.feet[LEFT], plan.soles[LEFT]
+    motion = Motion(foot.move[LOCKED], foot.turn[LOCKED], foot.bend[LOCKED])
+    wanted = motion.of_sole(sole.tracks(clip.legs[LEFT]), sole, clip.legs[LEFT])
+    reached = out.corrected.residual[:, LEFT] < SAME
+    assert (np.linalg.norm(motion.bend[reached], axis=1) > 0.05).any()
+    np.testing.assert_allclose(sole.tracks(out.after.legs[LEFT])[reached], wanted[reached], atol=10 * SAME)
 
 
 # Before and after the stance
