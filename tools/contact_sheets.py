@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from math import pi
 from pathlib import Path
 
+import bpy
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -89,8 +90,6 @@ def moments(name: str, kind: str) -> Iterator[Moment]:
     offsets = stage.sole(clip, flat)
     objects = stage.ground(kind, clip, flat)
     ground = stage.Ground(clip, objects)
-    import bpy
-
     settings = run.start_addon(clip, objects)
     if bpy.ops.foot_ik.plan() != {"FINISHED"}:
         raise RuntimeError(f"{name} on {kind} could not be planned")
@@ -99,7 +98,7 @@ def moments(name: str, kind: str) -> Iterator[Moment]:
     hips = [tracks[clip.hips][:, :3, 3] for tracks in (flat, live)]
     before, after = (stage.feet(clip, tracks, offsets) for tracks in (flat, live))
     limit = clip.contact_speed or max(0.12, 0.10 * float(np.median(metrics.speed(hips[0], clip.fps))))
-    found = {side: faults(before[side], after[side], ground, clip.fps, limit, metrics) for side in stage.SIDES}
+    found = {side: faults(before[side], after[side], ground, clip.fps, limit) for side in stage.SIDES}
     for fault, text in KINDS.items():
         side = max(stage.SIDES, key=lambda side, fault=fault: found[side][fault].max())
         frame = int(found[side][fault].argmax())
@@ -118,8 +117,10 @@ def moments(name: str, kind: str) -> Iterator[Moment]:
         )
 
 
-def faults(before, after, ground, fps: float, limit: float, metrics) -> dict[str, np.ndarray]:
+def faults(before, after, ground, fps: float, limit: float) -> dict[str, np.ndarray]:
     """{kind: (F,) metres} of one foot, as `metrics.evaluate` has them; a step ends in its frame and is per 1/30 s."""
+    import metrics
+
     own, gap = before.sole[:, :, 2], ground.gaps(after)
     stands, step = np.zeros((2, len(gap)))
     for point in ("heel", "ball"):
@@ -150,8 +151,6 @@ def section(ground, middle: np.ndarray, ahead: np.ndarray, frame: int) -> np.nda
 
 def dress() -> None:
     """An empty file with a level camera that looks along y, and Workbench."""
-    import bpy
-
     bpy.ops.wm.read_factory_settings(use_empty=True)
     scene = bpy.context.scene
     scene.render.engine = "BLENDER_WORKBENCH"
@@ -175,9 +174,7 @@ def dress() -> None:
 
 def solid(points: np.ndarray, material: str) -> None:
     """The convex hull of some points (N, 3)."""
-    import bmesh
-    import bpy
-
+    import bmesh  # comes with bpy
     shape = bmesh.new()
     for point in points.reshape(-1, 3):
         shape.verts.new(point)
@@ -190,8 +187,6 @@ def solid(points: np.ndarray, material: str) -> None:
 
 def add(data, material: str):
     """Show a mesh or a text."""
-    import bpy
-
     data.materials.append(bpy.data.materials[material])
     ob = bpy.data.objects.new(material, data)
     bpy.context.scene.collection.objects.link(ob)
@@ -220,8 +215,6 @@ def draw_limb(shown: Limb, material: str) -> None:
 
 def wall(line: np.ndarray, height: float, material: str) -> None:
     """What lies up to `height` below a line (N, 3), as a wall that faces the camera."""
-    import bpy
-
     n = len(line)
     mesh = bpy.data.meshes.new(material)
     faces = [(i, i + 1, n + i + 1, n + i) for i in range(n - 1)]
@@ -231,8 +224,6 @@ def wall(line: np.ndarray, height: float, material: str) -> None:
 
 def write(text: str) -> None:
     """A line of text over the top of the picture."""
-    import bpy
-
     data = bpy.data.curves.new("Text", "FONT")
     data.body, data.size = text, 0.042
     ob = add(data, "Text")
@@ -242,8 +233,6 @@ def write(text: str) -> None:
 
 def picture(shown: Moment, limbs: tuple[Limb, Limb], text: str, path: Path) -> np.ndarray:
     """(height, width, 4): one picture, rows from the bottom."""
-    import bpy
-
     scene = bpy.context.scene
     for ob in [ob for ob in scene.objects if ob.type != "CAMERA"]:
         bpy.data.objects.remove(ob)
@@ -284,8 +273,6 @@ def row_of(shown: list[Moment], path: Path) -> np.ndarray:
 
 
 def save(pixels: np.ndarray, path: Path) -> None:
-    import bpy
-
     image = bpy.data.images.new("sheet", pixels.shape[1], pixels.shape[0])
     image.pixels.foreach_set((np.round(pixels * TONES) / TONES).ravel())
     settings = bpy.context.scene.render.image_settings
