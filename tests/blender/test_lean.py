@@ -75,6 +75,16 @@ def test_the_bake_leans_as_live_in_every_rotation_mode(mode):
     assert scenes.gaps(baked, live).max() < BAKED and scenes.angles(baked, live).max() < BAKED
 
 
+def test_frames_beyond_the_plan_lean_by_the_tilt_under_the_feet(ob):
+    """Each by itself, live as in the bake."""
+    ob.foot_ik.lean = 1.0
+    frames = (scenes.LAST - 1, scenes.LAST, scenes.LAST + 1, scenes.LAST + 2)
+    live = scenes.shown_over(ob, frames)
+    assert scenes.angles(live[2], live[1])[bones(ob, "chest")].max() < 0.1
+    assert bpy.ops.foot_ik.bake(frame_start=frames[0], frame_end=frames[-1]) == {"FINISHED"}
+    assert scenes.gaps(scenes.shown_over(ob, frames), live).max() < BAKED
+
+
 def test_a_keyed_lean_fades_live_and_in_the_bake(ob):
     upright = scenes.shown_over(ob, FRAMES)
     for frame, value in ((10, 0.0), (40, 1.0)):
