@@ -14,7 +14,7 @@ from ..core.plan import Options, Plan, follow
 from ..core.pose import Corrected, LegJob, Rows, correct, local_turns, weighted
 from ..core.rest import Limits
 from .ground import MeshGround
-from .refusals import refuse_missing_collection
+from .refusals import refuse_missing_collection, refuse_unturned
 from .rig import Rig, solver_of, used_legs
 from .sampling import Sample, leg_length, to_clip
 from .store import SavedPlan, unpack_plan, unpack_sole
@@ -42,6 +42,8 @@ class Weights:
     rotation: np.ndarray
     lock: np.ndarray
     """(F, legs)"""
+    lean: np.ndarray
+    """(F,): without the influence."""
 
 
 def read_weights(ob: bpy.types.Object) -> Weights:
@@ -51,6 +53,7 @@ def read_weights(ob: bpy.types.Object) -> Weights:
         np.array([[influence * leg.position_weight for leg in legs]]),
         np.array([[influence * leg.rotation_weight for leg in legs]]),
         np.array([[leg.lock_weight for leg in legs]]),
+        np.array([ob.foot_ik.lean]),
     )
 
 
@@ -100,9 +103,12 @@ def rows_at(saved: SavedPlan, rig: Rig, frames: np.ndarray, weights: Weights) ->
     bend = np.stack(
         [weighted(between(feet[i].bend), weights.lock[:, i]) * weights.rotation[:, i, None] for i in each], 1
     )
-    pelvis = weighted(between(plan.pelvis), weights.lock.mean(1)) * weights.position.mean(1)
+    leans = (plan.lean[low] * (1 - part)[:, None] + plan.lean[high] * part[:, None]) * weights.lean[:, None]
+    whole, lock = weights.position.mean(1), weights.lock.mean(1)
+    pelvis = (weighted(between(plan.pelvis), lock) + weighted(between(plan.sink), lock) * weights.lean) * whole
     reach = np.stack([plan.reach[saved.legs.index(leg.foot)] for leg in rig.legs])
-    return Rows(np.stack([f.ball for f in feet]), tuple(f.on_toe for f in feet), move, turn, bend, pelvis, reach)
+    ball, on_toe = np.stack([f.ball for f in feet]), tuple(f.on_toe for f in feet)
+    return Rows(ball, on_toe, move, turn, bend, pelvis, reach, leans * whole[:, None])
 
 
 def plan_of_frame(
@@ -147,7 +153,10 @@ def corrected_channels(
         if saved is None:
             return None
     rows = rows_at(saved, rig, sample.frames, weights)
-    return to_channels(sample, rig, correct(clip, chains_of(sample, rig), to_rig, jobs(ob, rig), rows))
+    corrected = correct(clip, chains_of(sample, rig), to_rig, jobs(ob, rig), rows)
+    if corrected.leans:
+        refuse_unturned(ob, rig)
+    return to_channels(sample, rig, corrected)
 
 
 def chains_of(sample: Sample, rig: Rig) -> tuple[np.ndarray, ...]:
@@ -171,14 +180,17 @@ def jobs(ob: bpy.types.Object, rig: Rig) -> tuple[LegJob, ...]:
 
 def to_channels(sample: Sample, rig: Rig, corrected: Corrected) -> Channels:
     """The motion of bones in armature space as channel values."""
-    location, rotation, scale = {}, {}, {}
+    location, scale = {}, {}
+    pose, basis = (of[rig.pelvis][:, None] for of in (sample.pose, sample.basis))
+    rotation = {rig.pelvis: local_turns(pose, basis, corrected.body[:, None])[:, 0]}
     axes = sample.location
     if np.abs(np.linalg.det(axes)).min() > 0:
         lift = np.einsum("fij,fj->fi", np.linalg.inv(axes), corrected.pelvis)
         location[rig.pelvis] = sample.basis[rig.pelvis][:, :3, 3] + lift
     for i, leg in enumerate(rig.legs):
         stack = lambda of, leg=leg: np.stack([of[n] for n in leg.written], 1)
-        turns = local_turns(stack(sample.pose), stack(sample.basis), corrected.turns[i][:, : len(leg.written)])
+        turns = corrected.turns[i][:, : len(leg.written)]
+        turns = local_turns(stack(sample.pose), stack(sample.basis), turns, corrected.body if rig.carried[i] else None)
         rotation |= {n: turns[:, k] for k, n in enumerate(leg.written)}
         if (corrected.stretch[:, i] != 1).any():
             scale |= {leg.upper: corrected.stretch[:, i], leg.foot: 1 / corrected.stretch[:, i]}

@@ -26,7 +26,7 @@ from .sampling import Sample, joined, layer_of, read_frame
 SUFFIX = " Foot IK"
 """What the names of baked actions end with."""
 UNBENT = 1e-6
-"""Radians: toes that never turn by more than this are as animated, and get no keys."""
+"""Radians: toes, or a pelvis, that never turn by more than this are as animated, and get no keys."""
 
 
 def bake(scene: bpy.types.Scene, ob: bpy.types.Object, start: int, end: int, step: int, target: str) -> Steps:
@@ -103,7 +103,8 @@ def join_channels(parts: list[Channels], order: np.ndarray) -> Channels:
 
     stack = lambda get: np.concatenate([get(p.corrected) for p in parts])[order]
     turns = tuple(stack(lambda c, i=i: c.turns[i]) for i in range(len(parts[0].corrected.turns)))
-    corrected = Corrected(stack(lambda c: c.pelvis), turns, stack(lambda c: c.stretch), stack(lambda c: c.residual))
+    pelvis, body, hips = stack(lambda c: c.pelvis), stack(lambda c: c.body), stack(lambda c: c.hips)
+    corrected = Corrected(pelvis, body, hips, turns, stack(lambda c: c.stretch), stack(lambda c: c.residual))
     return Channels(each("location"), each("rotation"), each("scale"), corrected)
 
 
@@ -128,9 +129,9 @@ def keys_of(ob: bpy.types.Object, rig: Rig, channels: Channels, sample: Sample, 
 
     `first`, `before` and `after` are the animated values in the first frame and around the range.
     """
-    values, toes = {}, {leg.toe for leg in rig.legs}
+    values, may_rest = {}, {rig.pelvis, *(leg.toe for leg in rig.legs)}
     for name, rotations in channels.rotation.items():
-        if name in toes and np.abs(rotations - nearest_rotation(sample.basis[name][:, :3, :3])).max() < UNBENT:
+        if name in may_rest and np.abs(rotations - nearest_rotation(sample.basis[name][:, :3, :3])).max() < UNBENT:
             continue
         mode = ob.pose.bones[name].rotation_mode
         near, rows = first[name, rotation_path(mode)], []

@@ -159,6 +159,8 @@ def write(ob: bpy.types.Object, channels: Channels) -> None:
     """Write the first frame of corrected channels into the pose."""
     bones = ob.pose.bones
     for name, rotation in channels.rotation.items():
+        if name == ob.foot_ik.pelvis and not channels.corrected.leans:
+            continue
         bone = bones[name]
         write_rotation(bone, in_mode(Matrix(rotation[0]), bone.rotation_mode, read_rotation(bone)))
     for name, location in channels.location.items():

@@ -51,6 +51,17 @@ def refuse_unmovable(ob: bpy.types.Object, rig: Rig) -> None:
                 raise Refusal(f"The bone {name} is moved by a driver: remove the driver, or bake it first")
 
 
+def refuse_unturned(ob: bpy.types.Object, rig: Rig) -> None:
+    """Refuse to turn a pelvis that the legs below it do not turn with."""
+    for leg in (leg for leg, carried in zip(rig.legs, rig.carried, strict=True) if carried):
+        bone = ob.data.bones[leg.upper]
+        while bone.name != rig.pelvis:
+            if not bone.use_inherit_rotation:
+                raise Refusal(f"The bone {bone.name} does not inherit the rotation of the pelvis: turn on Inherit "
+                              "Rotation in its Relations, or set Lean to 0")
+            bone = bone.parent
+
+
 def constraint_check(ob: bpy.types.Object, rig: Rig) -> Callable[[bpy.types.Depsgraph, float], None]:
     """A function of the depsgraph and the frame that refuses bones which constraints move in that frame (F11, F34)."""
     written = written_bones(rig)

@@ -85,7 +85,7 @@ def report_on(made_by: str, ob: bpy.types.Object, rig: Rig, sample: Sample, clip
     the armature."""
     frames = np.round(sample.frames).astype(int)
     toes = tuple(sample.pose[leg.toe][:, :3, 3] if leg.bends else None for leg in rig.legs)
-    motions = foot_motions(chains_of(sample, rig), toes, channels.corrected, rig.carried)
+    motions = foot_motions(chains_of(sample, rig), toes, channels.corrected)
     motions = np.linalg.inv(to_rig)[:, None, None] @ motions @ to_rig[:, None, None]
     legs, rows = [], []
     for i, item in enumerate(used_legs(ob)):

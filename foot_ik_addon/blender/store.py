@@ -1,6 +1,6 @@
 """Keep arrays and plans in string properties, so that they are saved, undone and copied with the object.
 
-Arrays are float32 in base64: a plan takes 64 bytes per frame and leg, and 11 per frame for the pelvis. What is decoded
+Arrays are float32 in base64: a plan takes 64 bytes per frame and leg, and 37 per frame for the pelvis. What is decoded
 is cached by the text itself, so the cache cannot be out of date.
 """
 from __future__ import annotations
@@ -52,7 +52,7 @@ def unpacked(text: str) -> tuple[dict[str, np.ndarray], dict]:
 
 
 def pack_plan(plan: Plan, start: int, legs: list[str], notes: list[str], unit: float) -> str:
-    arrays = {"pelvis": plan.pelvis, "reach": plan.reach}
+    arrays = {"pelvis": plan.pelvis, "reach": plan.reach, "lean": plan.lean, "sink": plan.sink}
     for i, foot in enumerate(plan.feet):
         arrays |= {f"ball{i}": foot.ball, f"move{i}": foot.move, f"turn{i}": foot.turn, f"bend{i}": foot.bend}
     return packed(arrays, start=start, legs=legs, notes=notes, unit=unit, in_place=plan.in_place,
@@ -71,7 +71,8 @@ def unpack_plan(text: str) -> SavedPlan:
 def plan_from(arrays: dict[str, np.ndarray], extra: dict) -> SavedPlan:
     feet = tuple(FootPlan(arrays[f"ball{i}"], on_toe, *(arrays[f"{name}{i}"] for name in ("move", "turn", "bend")))
                  for i, on_toe in enumerate(extra["on_toe"]))
-    plan = Plan(feet, arrays["pelvis"], arrays["reach"], in_place=extra["in_place"])
+    body = (arrays[name] for name in ("pelvis", "reach", "lean", "sink"))
+    plan = Plan(feet, *body, in_place=extra["in_place"])
     return SavedPlan(extra["start"], tuple(extra["legs"]), plan, tuple(extra["notes"]), float(extra["unit"]))
 
 

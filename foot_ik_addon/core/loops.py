@@ -89,7 +89,8 @@ class Loop:
             )
             for foot in plan.prints
         )
-        return replace(plan, feet=feet, pelvis=plan.pelvis[:, span], contacts=contacts, prints=prints)
+        body = {"pelvis": plan.pelvis[:, span], "lean": plan.lean[span], "sink": plan.sink[:, span]}
+        return replace(plan, feet=feet, **body, contacts=contacts, prints=prints)
 
     def cut_contact(self, contact: Contact) -> Contact | None:
         """What lies within the clip of a contact of the unrolled one."""

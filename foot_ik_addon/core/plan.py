@@ -12,12 +12,13 @@ from .correction import Motion, correct_foot
 from .edits import Edit, edited
 from .footprints import Footprint, lay_footprints, slips_away
 from .ground import Ground
+from .lean import lean_curve
 from .loops import Unrolled, find_loop
 from .pelvis import FARTHEST, pelvis_curve, reach_limits
 from .reach import root_interval
 from .rest import Limits
 from .riding import rides_of
-from .rotations import normalized
+from .rotations import from_rotvec, normalized, rotate
 from .sole import find_sole
 from .swing import clear_swings, kept_from_hip
 
@@ -56,6 +57,10 @@ class Plan:
     """(2, F): height by which the pelvis is moved, in clip space; the first axis as in `FootPlan`."""
     reach: np.ndarray
     """(legs, 2): how near and how far each leg is brought, as shares of its length."""
+    lean: np.ndarray
+    """(F, 3): rotation vector, in clip space, of the turn about the pelvis that leans the body by all of the slope."""
+    sink: np.ndarray
+    """(2, F): height by which the pelvis is moved too where the body leans by that; the first axis as in `FootPlan`."""
     contacts: tuple[tuple[Contact, ...], ...] = ()
     prints: tuple[tuple[Footprint, ...], ...] = ()
     soles: tuple[Sole, ...] = ()
@@ -131,18 +136,20 @@ def planted(
 def follow(clip: Clip, soles: list[Sole], prints: list[list[Footprint]], ground: Ground, options: Options) -> Plan:
     """Corrections that carry the feet to their footprints, and the pelvis that they need."""
     reach = np.array([reach_limits(leg.extension) for leg in clip.legs])
+    lean = lean_curve(clip, soles, prints, ground)
     any_locked = any(p.contact.locked for foot in prints for p in foot)
-    locks = [follow_locked(clip, soles, prints, ground, options, reach, SLIDING)]
-    locks += [follow_locked(clip, soles, prints, ground, options, reach, LOCKED)] if any_locked else locks
+    locks = [follow_locked(clip, soles, prints, ground, options, reach, lean, SLIDING)]
+    locks += [follow_locked(clip, soles, prints, ground, options, reach, lean, LOCKED)] if any_locked else locks
     feet = tuple(
         FootPlan(
             sole.points[BALL],
             bool(sole.on_toe[BALL]),
-            *(np.stack(rows) for rows in zip(*(feet[i] for feet, _ in locks), strict=True)),
+            *(np.stack(rows) for rows in zip(*(feet[i] for feet, *_ in locks), strict=True)),
         )
         for i, sole in enumerate(soles)
     )
-    return Plan(feet, np.stack([pelvis for _, pelvis in locks]), reach)
+    _, pelvis, sink = zip(*locks, strict=True)
+    return Plan(feet, np.stack(pelvis), reach, lean, np.stack(sink))
 
 
 def follow_locked(
@@ -152,9 +159,11 @@ def follow_locked(
     ground: Ground,
     options: Options,
     reach: np.ndarray,
+    lean: np.ndarray,
     lock: int,
-) -> tuple[list[Motion], np.ndarray]:
-    """The motion of each foot, and heights (F,) of the pelvis, for one lock weight.
+) -> tuple[list[Motion], np.ndarray, np.ndarray]:
+    """The motion of each foot, heights (F,) of the pelvis, and what a body that leans by `lean` (F, 3) adds to those,
+    for one lock weight.
 
     The feet that stand tell the pelvis where to go; feet in the air then go along with it.
     """
@@ -174,13 +183,16 @@ def follow_locked(
         clear = clear_swings(clip, points, after, standing(foot, len(clip)), ground)
         out.append(motion._replace(move=motion.move + clear))
     body = pelvis_curve(*pelvis_tube(clip, soles, prints, out, reach, options), clip.fps)
+    sink = np.zeros_like(body)
+    if lean.any():
+        sink = pelvis_curve(*pelvis_tube(clip, soles, prints, out, reach, options, lean), clip.fps) - body
     for i, (leg, points, foot) in enumerate(zip(clip.legs, tracks, prints, strict=True)):
         hip = leg.joints[:, 0] + body[:, None] * UP
         ankle = out[i].of_points(leg.joints[:, 2:], points[:, BALL])[:, 0]
         near = np.minimum(reach[i, 0], leg.extension) * leg.length / 2  # up to there the solver itself gives way
         away = kept_from_hip(leg, hip, ankle, near, standing(foot, len(clip)), clip.fps)
         out[i] = out[i]._replace(move=out[i].move + away)
-    return out, body
+    return out, body, sink
 
 
 def pelvis_tube(
@@ -190,9 +202,10 @@ def pelvis_tube(
     motions: list[Motion],
     reach: np.ndarray,
     options: Options,
+    lean: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(F,) preferred heights of the pelvis, the lowest at which no standing leg is folded, and the highest from which
-    every leg reaches its foot; both as far as the clip itself goes."""
+    every leg reaches its foot; both as far as the clip itself goes. The body leans by `lean` (F, 3)."""
     weight, lift = np.zeros((2, len(clip.legs), len(clip)))
     lowest, highest = np.full(len(clip), -np.inf), np.full(len(clip), np.inf)
     for i, (leg, sole, foot, motion) in enumerate(zip(clip.legs, soles, prints, motions, strict=True)):
@@ -203,8 +216,10 @@ def pelvis_tube(
         lift[i] = ankle[:, 2] - leg.joints[:, 2, 2]
         near, far = np.minimum(reach[i, 0], leg.extension), np.clip(leg.extension, reach[i, 1], FARTHEST)
         if options.lowers_pelvis[i] and foot:
-            high = root_interval(leg.joints[:, 0], ankle, far * leg.length, UP)[1]
-            low = root_interval(leg.joints[:, 0], ankle, near * leg.length, UP)[1]
+            hip = leg.joints[:, 0]
+            hip = hip if lean is None else clip.pelvis + rotate(from_rotvec(lean), hip - clip.pelvis)
+            high = root_interval(hip, ankle, far * leg.length, UP)[1]
+            low = root_interval(hip, ankle, near * leg.length, UP)[1]
             highest = np.fmin(highest, high)
             lowest = np.fmax(lowest, np.where(stands, low, -np.inf))
     return (weight * lift).sum(0) / np.maximum(weight.sum(0), 1e-9), lowest, highest

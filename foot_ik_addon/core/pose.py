@@ -53,6 +53,8 @@ class Rows:
     """(F,)"""
     reach: np.ndarray
     """(legs, 2)"""
+    lean: np.ndarray | None = None
+    """(F, 3): rotation vector of the body's turn about the pelvis; None for none."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +63,21 @@ class Corrected:
 
     pelvis: np.ndarray
     """(F, 3): motion of the pelvis."""
+    body: np.ndarray
+    """(F, 3, 3): rotation of the body about the head of the pelvis."""
+    hips: np.ndarray
+    """(F, legs, 3): motion of the first joint of each leg."""
     turns: tuple[np.ndarray, ...]
     """Per leg (F, bones of the chain and toe, 3, 3): rotation of each bone, from its animated to its corrected pose."""
     stretch: np.ndarray
     """(F, legs): factor of the leg's length."""
     residual: np.ndarray
     """(F, legs): distance by which the ankle misses its place, in legs."""
+
+    @property
+    def leans(self) -> bool:
+        """Whether the body is turned in any frame."""
+        return bool((self.body != np.eye(3)).any())
 
 
 def weighted(plan_rows: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -86,14 +97,22 @@ def correct(
     linear, inverse = to_rig[:, :3, :3], np.linalg.inv(to_rig[:, :3, :3])
     pelvis = rows.pelvis[:, None] * linear[:, :, 2]
     unit = np.cbrt(np.abs(np.linalg.det(linear)))
+    body = np.broadcast_to(np.eye(3), linear.shape)
+    if rows.lean is not None and rows.lean.any():
+        body = nearest_rotation(linear @ from_rotvec(rows.lean) @ inverse)
+    head = transform(to_rig, clip.pelvis)
+    hips = np.zeros((len(linear), len(jobs), 3))
     tasks, feet = [], []
     for i, (leg, joints, job) in enumerate(zip(clip.legs, chains, jobs, strict=True)):
         ball = transform(leg.bone_of(rows.on_toe[i]), rows.ball[i])
         motion = Motion(rows.move[:, i], rows.turn[:, i], rows.bend[:, i])
         ankle = motion.of_points(leg.joints[:, 2:], ball)[:, 0]
+        if job.carried:
+            hips[:, i] = pelvis + rotate(body - np.eye(3), joints[:, 0] - head)
+        # The leg goes along with its hip, but is not turned with the body: so its knee keeps its animated side.
         tasks.append(
             stretched(
-                joints + (pelvis[:, None] if job.carried else 0.0),
+                joints + hips[:, i, None],
                 transform(to_rig, ankle),
                 job.stretch,
                 rotate(linear, ball - leg.joints[:, 2]),
@@ -112,23 +131,22 @@ def correct(
             part = slice(k * len(linear), (k + 1) * len(linear))
             turns[i] = np.concatenate([solved[part], feet[i]], 1)
             residual[:, i] = short[part] / unit
-    return Corrected(pelvis, tuple(turns), np.stack([t.stretch for t in tasks], 1), residual)
+    return Corrected(pelvis, body, hips, tuple(turns), np.stack([t.stretch for t in tasks], 1), residual)
 
 
 def foot_motions(
-    chains: tuple[np.ndarray, ...], toes: tuple[np.ndarray | None, ...], corrected: Corrected, carried: tuple[bool, ...]
+    chains: tuple[np.ndarray, ...], toes: tuple[np.ndarray | None, ...], corrected: Corrected
 ) -> np.ndarray:
     """(F, legs, 2, 4, 4): the rigid motions that take each foot, and its toes, from the animated to the corrected place
     in armature space.
 
-    `chains` as in `correct`; `toes` are the joints (F, 3) of those toes that are bent; `carried` tells which legs move
-    along with the pelvis.
+    `chains` as in `correct`; `toes` are the joints (F, 3) of those toes that are bent.
     """
     out = np.tile(np.eye(4), (len(corrected.pelvis), len(chains), 2, 1, 1))
     for i, (joints, toe) in enumerate(zip(chains, toes, strict=True)):
         *_, foot_turn, toe_turn = np.moveaxis(corrected.turns[i], 1, 0)
         bones = rotate(corrected.turns[i][:, :-2], np.diff(joints, axis=1)) * corrected.stretch[:, i, None, None]
-        ankle = joints[:, 0] + bones.sum(1) + (corrected.pelvis if carried[i] else 0.0)
+        ankle = joints[:, 0] + bones.sum(1) + corrected.hips[:, i]
         out[:, i, :, :3, :3] = foot_turn[:, None]
         out[:, i, :, :3, 3] = (ankle - rotate(foot_turn, joints[:, -1]))[:, None]
         if toe is not None:
@@ -209,13 +227,15 @@ def kept_away(joints: np.ndarray, target: np.ndarray, near: np.ndarray, folded: 
     return root + way * eased[:, None]
 
 
-def local_turns(pose: np.ndarray, basis: np.ndarray, turns: np.ndarray) -> np.ndarray:
-    """Rotations (F, B, 3, 3) of the channels of a chain of bones whose poses are turned by `turns` (F, B, 3, 3).
+def local_turns(pose: np.ndarray, basis: np.ndarray, turns: np.ndarray, parent: np.ndarray | None = None) -> np.ndarray:
+    """Rotations (F, B, 3, 3) of the channels of a chain of bones whose poses are turned by `turns` (F, B, 3, 3), and
+    what the chain hangs on by `parent` (F, 3, 3).
 
     `pose` and `basis` (F, B, 4, 4) are armature-space poses and channels as animated. The space X in which a bone's
     channels act, pose = X basis, turns with whatever turns its parent, for every way of inheriting rotation and scale.
     """
     space = nearest_rotation(pose[..., :3, :3] @ np.linalg.inv(basis[..., :3, :3]))
-    before = np.concatenate([np.broadcast_to(np.eye(3), (len(turns), 1, 3, 3)), turns[:, :-1]], 1)
+    parent = np.broadcast_to(np.eye(3), (len(turns), 3, 3)) if parent is None else parent
+    before = np.concatenate([parent[:, None], turns[:, :-1]], 1)
     own = transposed(before) @ turns
     return transposed(space) @ own @ space @ nearest_rotation(basis[..., :3, :3])

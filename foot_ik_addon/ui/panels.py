@@ -79,9 +79,10 @@ class FOOT_IK_PT_main(Sidebar, bpy.types.Panel):
                 draw_advice(layout, context, item)
         column = layout.column()
         column.enabled = len(settings.legs) > 0
-        row = column.row()
-        row.use_property_decorate = True
-        row.prop(settings, "influence", slider=True)
+        weights = column.column(align=True)
+        weights.use_property_decorate = True
+        weights.prop(settings, "influence", slider=True)
+        weights.prop(settings, "lean", slider=True)
         row = column.row(align=True)
         draw_bake(row, context)
         row.operator("foot_ik.clear", icon="TRASH")

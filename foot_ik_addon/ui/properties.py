@@ -157,6 +157,9 @@ class FootIKSettings(bpy.types.PropertyGroup):
                           update=switch, options=FIXED, override=OVERRIDABLE)
     influence: FloatProperty(name="Influence", description="Weight of the whole correction", default=1.0, min=0.0,
                              max=1.0, subtype="FACTOR", update=refresh, override=OVERRIDABLE)
+    lean: FloatProperty(name="Lean", description="How far the body leans into the slope that it walks on: forward "
+                        "uphill, backward downhill, sideways on a cross slope", default=0.0, min=0.0, max=1.0,
+                        subtype="FACTOR", update=refresh, override=OVERRIDABLE)
     pelvis: StringProperty(name="Pelvis", description="Bone that is moved to lower or raise the body",
                            options=FIXED, override=OVERRIDABLE)
     legs: CollectionProperty(type=FootIKLeg, name="Legs", description="The legs that are corrected",

@@ -38,7 +38,7 @@ def test_only_weights_can_be_animated():
     legs = ob.foot_ik.legs[0]
     animatable = {p.identifier for g in (ob.foot_ik, legs) for p in g.bl_rna.properties
                   if p.is_animatable and p.type in ("FLOAT", "BOOLEAN", "ENUM", "INT") and not p.is_hidden}
-    assert animatable == {"influence", *WEIGHTS}
+    assert animatable == {"influence", "lean", *WEIGHTS}
 
 
 def test_every_setting_says_what_it_does():

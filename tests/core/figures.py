@@ -73,7 +73,7 @@ def apply(
     legs = []
     for i, leg in enumerate(clip.legs):
         turns = back @ out.turns[i] @ linear
-        joints = posed(leg.joints, turns, out.stretch[:, i], pelvis if job.carried else np.zeros_like(pelvis))
+        joints = posed(leg.joints, turns, out.stretch[:, i], rotate(back, out.hips[:, i]))
         legs.append(carried_foot(leg, joints, turns[:, -2:]))
     return Result(clip, Clip(clip.fps, clip.pelvis + pelvis, tuple(legs)), plan, out)
 

@@ -234,7 +234,7 @@ def test_feet_go_where_the_solved_legs_bring_them(stretch, carried):
     result = apply(clip, make_plan(clip, grounds.slope(15), options()), job=job, to_rig=to_rig)
     chains = tuple(transform(to_rig, leg.joints) for leg in clip.legs)
     toes = tuple(transform(to_rig, leg.toe[:, :3, 3]) for leg in clip.legs)
-    motions = np.linalg.inv(to_rig) @ foot_motions(chains, toes, result.corrected, (job.carried,) * 2) @ to_rig
+    motions = np.linalg.inv(to_rig) @ foot_motions(chains, toes, result.corrected) @ to_rig
     for i, (leg, after) in enumerate(zip(clip.legs, result.after.legs, strict=True)):
         for k, (old, new) in enumerate(((leg.foot, after.foot), (leg.toe, after.toe))):
             np.testing.assert_allclose(motions[:, i, k] @ old, new, atol=EXACT)
