@@ -123,7 +123,7 @@ def to_clip(sample: Sample, rig: Rig, fps: float, unit: float | None = None) -> 
         raise Refusal(NOT_A_NUMBER)
     head = lambda n: poses[n][:, :3, 3]
     legs = tuple(Leg(np.stack([head(leg.upper), head(leg.lower), head(leg.foot)], 1), poses[leg.foot],
-                     poses[leg.toe] if leg.toe else None) for leg in rig.legs)
+                     poses[leg.toe] if leg.toe else None, leg.bends) for leg in rig.legs)
     return Clip(fps, head(rig.pelvis), legs), to_rig
 
 

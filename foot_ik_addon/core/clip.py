@@ -29,6 +29,8 @@ class Leg:
     """(F, 4, 4): pose of the foot bone."""
     toe: np.ndarray | None
     """(F, 4, 4): pose of the toe bone, whose head is the ball joint; None where the rig has none."""
+    bends: bool = True
+    """The toe can be turned by itself."""
 
     @property
     def extension(self) -> np.ndarray:

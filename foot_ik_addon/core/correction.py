@@ -69,9 +69,10 @@ def correct_foot(
     known = np.zeros(len(clip), bool)
     tracks = sole.tracks(leg)
     joint = tracks[:, BALL] if leg.toe is None else leg.toe[:, :3, 3]
+    bends = sole.on_toe & (sole.plan[:, 0] > 0) & leg.bends
     for p in prints:
         span = slice(p.contact.start, p.contact.stop)
-        out[span] = np.concatenate(in_contact(tracks[span], joint[span], sole, p, ground, lock, clip.fps), 1)
+        out[span] = np.concatenate(in_contact(tracks[span], joint[span], sole, bends, p, ground, lock, clip.fps), 1)
         known[span] = True
     out[:, :3] -= ride
     fill(out, known, clip.frames(LEAD), clip.fps)
@@ -80,10 +81,17 @@ def correct_foot(
 
 
 def in_contact(
-    tracks: np.ndarray, joint: np.ndarray, sole: Sole, p: Footprint, ground: Ground, lock: float, fps: float
+    tracks: np.ndarray,
+    joint: np.ndarray,
+    sole: Sole,
+    bends: np.ndarray,
+    p: Footprint,
+    ground: Ground,
+    lock: float,
+    fps: float,
 ) -> Motion:
     """The motion in the n frames of one contact, from the animated tracks (n, S, 3) of the sole and (n, 3) of the joint
-    of the toes."""
+    of the toes; `bends` (S,) bool are the points on toes that can be bent."""
     frames = np.arange(p.contact.start, p.contact.stop)
     carried = ground.carried(p.piece, p.frame, frames, p.sole(sole.plan))
     hold = lock if p.contact.locked else 0.0
@@ -93,7 +101,7 @@ def in_contact(
 
     animated = tracks[:, BALL]
     slope = float(length(normal[:, :2]).max())
-    flatter, joint, pitch, bend = laid_flat(tracks, joint, sole, p.contact, hold * kept_down(slope), fps)
+    flatter, joint, pitch, bend = laid_flat(tracks, joint, sole, bends, p.contact, hold * kept_down(slope), fps)
     heel, ball = flatter[:, HEEL], flatter[:, BALL]
     lower = np.minimum(heel[:, 2], ball[:, 2]).clip(0)
     w = ball_weight(p.contact.heel, p.contact.ball)
@@ -132,11 +140,11 @@ def kept_down(slope: float) -> float:
 
 
 def laid_flat(
-    tracks: np.ndarray, joint: np.ndarray, sole: Sole, contact: Contact, share: float, fps: float
+    tracks: np.ndarray, joint: np.ndarray, sole: Sole, toes: np.ndarray, contact: Contact, share: float, fps: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The animated foot with a `share` of its pitch taken out while heel and ball stand: the tracks of its sole
     (n, S, 3) and of the joint of its toes (n, 3), and the rotation vectors (n, 3) that turn it, and that bend its toes
-    so that these stay on the floor where they were.
+    so that these, its points `toes` (S,) bool, stay on the floor where they were.
 
     Before and after that the foot takes on its animated pitch again.
     """
@@ -154,7 +162,6 @@ def laid_flat(
     across = normalized(np.column_stack([way[:, 1], -way[:, 0], 0 * way[:, 0]]))
     turn = -pitch[:, None] * across
     out = rotate(from_rotvec(turn)[:, None], tracks - ball[:, None]) + ball[:, None]
-    toes = sole.on_toe & (sole.plan[:, 0] > 0)
     lowest = tracks[:, ~toes, 2].min(1)
     sunk = part * np.maximum(lowest, lowest[nearest]).clip(None, 0)
     rise = (0.0, 0.0, 1.0) * (lowest - sunk - out[:, ~toes, 2].min(1))[:, None]

@@ -59,7 +59,7 @@ class Loop:
             out[:, :3, 3] += off
             return out
 
-        legs = (Leg(leg.joints[frames] + off[:, None], pose(leg.foot), pose(leg.toe)) for leg in clip.legs)
+        legs = (Leg(leg.joints[frames] + off[:, None], pose(leg.foot), pose(leg.toe), leg.bends) for leg in clip.legs)
         return Clip(clip.fps, clip.pelvis[frames] + off, tuple(legs))
 
     def edits(self, edits: tuple[tuple[Edit, ...], ...]) -> tuple[tuple[Edit, ...], ...]:

@@ -238,7 +238,7 @@ def test_the_solved_legs_bring_the_toes_where_they_are_planned(name):
 # Before and after the stance
 
 
-def rocker(pitch: np.ndarray, still: np.ndarray, toes: bool = False) -> tuple[np.ndarray, np.ndarray, Sole, Contact]:
+def rocker(pitch: np.ndarray, still: np.ndarray, toes: bool = False) -> tuple:
     """A foot on the flat floor, its heel raised about its ball by radians (n,), as `laid_flat` reads it; with `toes`
     these lie as they do on the flat foot."""
     plan = np.array([(-0.21, 0.0), (0.0, 0.0), (0.0, 0.04), (0.08, 0.0)]) * LEG
@@ -249,7 +249,7 @@ def rocker(pitch: np.ndarray, still: np.ndarray, toes: bool = False) -> tuple[np
     tracks[..., 2] += np.maximum(-tracks[..., 2].min(1, keepdims=True), 0) if toes else 0.0
     touches = np.ones(len(pitch), bool)
     contact = Contact(0, len(pitch), touches, touches, still)
-    return tracks, tracks[:, BALL], Sole(np.zeros((4, 3)), on_toe, plan), contact
+    return tracks, tracks[:, BALL], Sole(np.zeros((4, 3)), on_toe, plan), on_toe, contact
 
 
 def least(pitch: np.ndarray) -> float:
@@ -300,11 +300,17 @@ def test_in_a_walk_the_correction_goes_on_smoothly_into_strike_and_push_off():
 def test_toes_that_a_flatter_foot_would_press_into_the_floor_are_bent_up():
     """The ball is a little up, the toes are level: laid flat about its heel, the foot takes them down."""
     pitch = np.linspace(0.0, -0.08, 9)
-    tracks, joint, sole, contact = rocker(pitch, np.ones(9, bool), toes=True)
-    after, joint, _, bend = laid_flat(tracks, joint, sole, contact, 1.0, 30.0)
+    tracks, joint, *foot = rocker(pitch, np.ones(9, bool), toes=True)
+    after, joint, _, bend = laid_flat(tracks, joint, *foot, 1.0, 30.0)
     assert np.ptp(after[:, BALL, 2]) < 0.1 * MM and after[-1, -1, 2] < -5 * MM
     tip = rotate(from_rotvec(bend), after[:, -1] - joint) + joint
     assert tip[:, 2].min() > -0.1 * MM
+
+
+def test_toes_that_cannot_be_bent_are_not_pressed_into_the_floor_either():
+    tracks, joint, sole, toes, contact = rocker(np.linspace(0.0, -0.08, 9), np.ones(9, bool), toes=True)
+    after, *_, bend = laid_flat(tracks, joint, sole, ~toes & toes, contact, 1.0, 30.0)
+    assert not bend.any() and after[..., 2].min() > -0.1 * MM
 
 
 # Which frames stand without any doubt
