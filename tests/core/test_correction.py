@@ -90,7 +90,8 @@ def test_in_contact_the_held_point_stays_in_its_place(name, skate):
     for which in ("heel", "ball"):
         assert sum(map(len, found[which])) > 5
         axes = slice(0, 2) if name in ("stairs", "bumps") else slice(0, 3)
-        assert max(np.abs(e[:, axes]).max(initial=0) for e in found[which]) < HELD
+        # Where its heel lies is known less exactly of a foot that skates: heel and ball do not skate quite alike.
+        assert max(np.abs(e[:, axes]).max(initial=0) for e in found[which]) < (2 if which == "heel" else 1) * HELD
     assert max(np.linalg.norm(e, axis=1).max() for e in found["both"]) < 10 * HELD
 
 
