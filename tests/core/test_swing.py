@@ -1,6 +1,6 @@
 """Swings that would cut the ground are carried over it. Tested through the plan, whose corrections hold the lift."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -8,9 +8,10 @@ from core import grounds, walks
 from core.figures import options
 from core.walks import LEFT, clip_of
 
-from foot_ik_addon.core.clip import BALL, LEG
+from foot_ik_addon.core.clip import BALL, LEG, Leg
 from foot_ik_addon.core.correction import Motion
 from foot_ik_addon.core.plan import Plan, make_plan
+from foot_ik_addon.core.swing import kept_from_hip
 
 MM = 1e-3 * LEG
 
@@ -131,3 +132,45 @@ def test_swings_clear_broken_ground(ground):
     s = swung(walks.stride(length=0.3, fps=60), ground)
     own = np.maximum(-s.before[..., 2], 0)
     assert (ground.gap(s.after) + own)[~s.stands].min() > -3 * MM
+
+
+def test_a_foot_whose_way_leads_past_the_hip_is_kept_from_it():
+    """As on steep stairs in a run. Straight through it the leg would turn over between two frames; kept away it folds no
+    further than it may, and the foot goes round evenly. In the stance nothing is done."""
+    fps, count, near = 60.0, 60, 0.2
+    t = np.linspace(-1, 1, count)[:, None]
+    hip = np.tile((0.0, 0.0, 1.0), (count, 1))
+    ankle = hip + t * (0.0, 0.9, 0.0) + (0.02, 0.0, 0.0)
+    joints = np.stack([hip, hip - (0.0, 0.1, 0.4), hip - (0.0, 0.0, 0.8)], 1)
+    leg = Leg(joints, np.tile(np.eye(4), (count, 1, 1)), None)
+    stands = np.abs(t[:, 0]) > 0.8
+    added = kept_from_hip(leg, hip, ankle, np.full(count, near), stands, fps)
+    apart = np.linalg.norm(ankle + added - hip, axis=1)
+    assert np.linalg.norm(ankle - hip, axis=1).min() < 0.05 and apart.min() > near - 1e-9
+    assert not added[stands].any()
+    rough = np.abs(np.diff(added, n=2, axis=0)).max() * fps**2
+    speed = 1.8 * fps / (count - 1)
+    assert rough < 2 * speed**2 / near, "twice that of a circle round the hip, at this speed"
+
+
+def test_a_foot_that_keeps_away_from_the_hip_is_left_alone():
+    clip = clip_of(walks.run())
+    leg, count = clip.legs[LEFT], len(clip)
+    added = kept_from_hip(leg, leg.joints[:, 0], leg.joints[:, 2], np.full(count, 0.2), np.zeros(count, bool), clip.fps)
+    assert not added.any()
+
+
+def test_the_jitter_of_a_captured_foot_is_not_played_twice_where_its_travel_is_delayed():
+    """Toes that tremble by a millimetre: the ankle, which does not, is carried over the stairs as smoothly as without.
+
+    Delaying the travel by reading the path at another time would add the jitter of that time."""
+    walk = walks.stride(length=0.3, fps=120)
+    ground, clip = grounds.stairs(), clip_of(walk)
+    plain = make_plan(clip, ground, options()).feet[LEFT].move[1]
+    rng = np.random.default_rng(1)
+    legs = [replace(leg, toe=leg.toe.copy()) for leg in clip.legs]
+    for leg in legs:
+        leg.toe[:, :3, 3] += rng.normal(0, 0.3 * MM, (len(clip), 3))
+    trembling = make_plan(replace(clip, legs=tuple(legs)), ground, options()).feet[LEFT].move[1]
+    rough = [np.linalg.norm(np.diff(move[:, :2], n=2, axis=0), axis=1).max() for move in (plain, trembling)]
+    assert rough[1] < 1.5 * rough[0]
