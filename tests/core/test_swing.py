@@ -135,8 +135,8 @@ def test_swings_clear_broken_ground(ground):
 
 
 def test_a_foot_whose_way_leads_past_the_hip_is_kept_from_it():
-    """As on steep stairs in a run. Straight through it the leg would turn over between two frames; kept away it folds no
-    further than it may, and the foot goes round evenly. In the stance nothing is done."""
+    """As on steep stairs in a run. Straight through it the leg would turn over between two frames; kept away it folds
+    no further than it may, and the foot goes round evenly. In the stance nothing is done."""
     fps, count, near = 60.0, 60, 0.2
     t = np.linspace(-1, 1, count)[:, None]
     hip = np.tile((0.0, 0.0, 1.0), (count, 1))
