@@ -121,8 +121,8 @@ def in_contact(
     turn = carried[:, :3, :3] @ p.tilt if hold else align(np.array([0.0, 0.0, 1.0]), normal)
     turn = turn @ from_rotvec(yaw[:, None] * (0.0, 0.0, 1.0))
     by_ball = standing(ball, np.zeros(3))
-    flat = next(m for m in (p.contact.still, p.contact.heel & p.contact.ball, np.ones_like(w, bool)) if m.any())
-    apart = length((ball - heel)[flat, :2]).mean()
+    passing = w * (1 - w) + 1e-9  # the frames in which heel and ball share the foot must agree on where it lies
+    apart = (passing * length((ball - heel)[:, :2])).sum() / passing.sum()
     by_heel = standing(heel, -apart * np.array([np.cos(p.yaw), np.sin(p.yaw), 0.0])) + rotate(turn, ball - heel)
     w = w[:, None]
     place = (1 - w) * by_heel + w * by_ball
