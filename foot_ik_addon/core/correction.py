@@ -19,7 +19,7 @@ from .rotations import align, from_rotvec, length, normalized, rotate, to_rotvec
 
 UNSURE = 0.006 * LEG
 """What is known of the height of a sole's points among each other: they come from one moment of the clip."""
-SLIP = 0.0005 * LEG
+SLIP = 0.0002 * LEG
 """What a point may move along tilted ground while the animation raises it by the height of the contact's band."""
 ROLL = 0.15
 """Seconds in which a foot that lay flat on tilted ground takes on its animated pitch again."""
