@@ -34,7 +34,8 @@ class Ground:
         trees = []
         for ob in obs:
             mesh = ob.evaluated_get(depsgraph).to_mesh()
-            faces = [tuple(face.vertices) for face in mesh.polygons]
+            mesh.calc_loop_triangles()  # bent quads as Blender draws them: a BVH would split them its own way
+            faces = [tuple(face.vertices) for face in mesh.loop_triangles]
             trees.append(BVHTree.FromPolygons([v.co for v in mesh.vertices], faces))
             ob.evaluated_get(depsgraph).to_mesh_clear()
         return cls(tuple(ob.name for ob in obs), tuple(trees))
