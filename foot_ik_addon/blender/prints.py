@@ -81,7 +81,7 @@ def named(full_name: str) -> bpy.types.Object | None:
 def pack_prints(plan: Plan, first: int, ground: MeshGround, instancers: Instancers, carriers: np.ndarray,
                 unit: float) -> str:
     """The footprints of a plan that begins at frame `first` as text; carriers (F, 4, 4) as in `Sample`."""
-    keys = {piece: key for key, piece in ground.index.items() if piece >= 0}
+    keys = {piece: key for key, piece in ground.index.items()}
     names, rows = [], []
     for leg, (foot, contacts) in enumerate(zip(plan.prints, plan.contacts, strict=True)):
         for p in foot:

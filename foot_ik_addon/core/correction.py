@@ -51,19 +51,12 @@ class Motion(NamedTuple):
         return out
 
 
-def correct_foot(
-    clip: Clip,
-    leg: Leg,
-    sole: Sole,
-    prints: list[Footprint],
-    ground: Ground,
-    lock: float,
-    ride: np.ndarray | float = 0.0,
-) -> Motion:
-    """The motion of one foot over the whole clip.
+def held_foot(
+    clip: Clip, leg: Leg, sole: Sole, prints: list[Footprint], ground: Ground, lock: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The columns (F, 9) of the motion of one foot in the frames (F,) bool in which it stands.
 
-    `lock` 1 holds each contact at its footprint, 0 lets the foot slide as animated and only follow the ground. In the
-    air the foot takes part in the motion `ride` (F, 3) of the body: it climbs with it, and does not hurry ahead.
+    `lock` 1 holds each contact at its footprint, 0 lets the foot slide as animated and only follow the ground.
     """
     out = np.zeros((len(clip), 9))
     known = np.zeros(len(clip), bool)
@@ -74,6 +67,15 @@ def correct_foot(
         span = slice(p.contact.start, p.contact.stop)
         out[span] = np.concatenate(in_contact(tracks[span], joint[span], sole, bends, p, ground, lock, clip.fps), 1)
         known[span] = True
+    return out, known
+
+
+def carried_over(clip: Clip, held: np.ndarray, known: np.ndarray, ride: np.ndarray | float) -> Motion:
+    """The motion of a foot that is `held` (F, 9) in the `known` frames (F,), carried over the frames between.
+
+    In the air it takes part in the motion `ride` (F, 3) of the body: it climbs with it, and does not hurry ahead.
+    """
+    out = held.copy()
     out[:, :3] -= ride
     fill(out, known, clip.frames(LEAD), clip.fps)
     out[:, :3] += ride

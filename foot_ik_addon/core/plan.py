@@ -8,7 +8,7 @@ import numpy as np
 
 from .clip import BALL, LEG, Clip, Leg, Sole, smoothed, velocity
 from .contacts import BAND, Contact, find_contacts
-from .correction import Motion, correct_foot
+from .correction import Motion, carried_over, held_foot
 from .edits import Edit, edited
 from .footprints import Footprint, lay_footprints, slips_away
 from .ground import Ground
@@ -169,26 +169,25 @@ def follow_locked(
     """
     tracks = [sole.tracks(leg) for leg, sole in zip(clip.legs, soles, strict=True)]
 
-    def feet(ride: np.ndarray | float) -> list[Motion]:
-        return [
-            correct_foot(clip, leg, sole, foot, ground, lock, ride)
-            for leg, sole, foot in zip(clip.legs, soles, prints, strict=True)
-        ]
-
-    body = pelvis_curve(*pelvis_tube(clip, soles, prints, feet(0.0), reach, options), clip.fps)
+    held = [
+        held_foot(clip, leg, sole, foot, ground, lock) for leg, sole, foot in zip(clip.legs, soles, prints, strict=True)
+    ]
+    balls = [points[:, BALL] for points in tracks]
+    first = [carried_over(clip, *foot, 0.0) for foot in held]
+    body = pelvis_curve(*pelvis_tube(clip, balls, prints, first, reach, options), clip.fps)
     out = []
-    riding = feet(body[:, None] * UP)
-    for leg, sole, points, foot, motion in zip(clip.legs, soles, tracks, prints, riding, strict=True):
+    for leg, sole, points, foot, hold in zip(clip.legs, soles, tracks, prints, held, strict=True):
+        motion = carried_over(clip, *hold, body[:, None] * UP)
         after = motion.of_sole(points, sole, leg)
         clear = clear_swings(clip, points, after, standing(foot, len(clip)), ground)
         out.append(motion._replace(move=motion.move + clear))
-    body = pelvis_curve(*pelvis_tube(clip, soles, prints, out, reach, options), clip.fps)
+    body = pelvis_curve(*pelvis_tube(clip, balls, prints, out, reach, options), clip.fps)
     sink = np.zeros_like(body)
     if lean.any():
-        sink = pelvis_curve(*pelvis_tube(clip, soles, prints, out, reach, options, lean), clip.fps) - body
-    for i, (leg, points, foot) in enumerate(zip(clip.legs, tracks, prints, strict=True)):
+        sink = pelvis_curve(*pelvis_tube(clip, balls, prints, out, reach, options, lean), clip.fps) - body
+    for i, (leg, ball, foot) in enumerate(zip(clip.legs, balls, prints, strict=True)):
         hip = leg.joints[:, 0] + body[:, None] * UP
-        ankle = out[i].of_points(leg.joints[:, 2:], points[:, BALL])[:, 0]
+        ankle = out[i].of_points(leg.joints[:, 2:], ball)[:, 0]
         near = np.minimum(reach[i, 0], leg.extension) * leg.length / 2  # up to there the solver itself gives way
         away = kept_from_hip(leg, hip, ankle, near, standing(foot, len(clip)), clip.fps)
         out[i] = out[i]._replace(move=out[i].move + away)
@@ -197,7 +196,7 @@ def follow_locked(
 
 def pelvis_tube(
     clip: Clip,
-    soles: list[Sole],
+    balls: list[np.ndarray],
     prints: list[list[Footprint]],
     motions: list[Motion],
     reach: np.ndarray,
@@ -205,13 +204,13 @@ def pelvis_tube(
     lean: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(F,) preferred heights of the pelvis, the lowest at which no standing leg is folded, and the highest from which
-    every leg reaches its foot; both as far as the clip itself goes. The body leans by `lean` (F, 3)."""
+    every leg reaches its foot; both as far as the clip itself goes. `balls` (F, 3) are those of the animated feet; the
+    body leans by `lean` (F, 3)."""
     weight, lift = np.zeros((2, len(clip.legs), len(clip)))
     lowest, highest = np.full(len(clip), -np.inf), np.full(len(clip), np.inf)
-    for i, (leg, sole, foot, motion) in enumerate(zip(clip.legs, soles, prints, motions, strict=True)):
+    for i, (leg, ball, foot, motion) in enumerate(zip(clip.legs, balls, prints, motions, strict=True)):
         stands = standing(foot, len(clip))
         weight[i] = smoothed(stands.astype(float), clip.frames(SUPPORT_BLUR)) + AIRBORNE if foot else 0.0
-        ball = sole.tracks(leg)[:, BALL]
         ankle = motion.of_points(leg.joints[:, 2:], ball)[:, 0]
         lift[i] = ankle[:, 2] - leg.joints[:, 2, 2]
         near, far = np.minimum(reach[i, 0], leg.extension), np.clip(leg.extension, reach[i, 1], FARTHEST)

@@ -303,12 +303,4 @@ CLASSES = (FOOT_IK_UL_contacts, FOOT_IK_MT_contact_add, FOOT_IK_OT_contact_add, 
            FOOT_IK_OT_contact_reset, FOOT_IK_OT_contact_split, FOOT_IK_OT_contact_merge, FOOT_IK_OT_contact_move,
            FOOT_IK_OT_contact_here, FOOT_IK_OT_contact_jump)
 
-
-def register() -> None:
-    for cls in CLASSES:
-        bpy.utils.register_class(cls)
-
-
-def unregister() -> None:
-    for cls in reversed(CLASSES):
-        bpy.utils.unregister_class(cls)
+register, unregister = bpy.utils.register_classes_factory(CLASSES)

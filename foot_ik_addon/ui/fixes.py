@@ -146,12 +146,4 @@ CLASSES = (FOOT_IK_OT_select_armature, FOOT_IK_OT_use_pose_position, FOOT_IK_OT_
            FOOT_IK_OT_disconnect_pelvis, FOOT_IK_OT_mute_constraint, FOOT_IK_OT_set_ground_source,
            FOOT_IK_OT_stop_auto_keying, FOOT_IK_OT_lock_interface)
 
-
-def register() -> None:
-    for cls in CLASSES:
-        bpy.utils.register_class(cls)
-
-
-def unregister() -> None:
-    for cls in reversed(CLASSES):
-        bpy.utils.unregister_class(cls)
+register, unregister = bpy.utils.register_classes_factory(CLASSES)

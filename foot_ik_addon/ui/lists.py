@@ -58,12 +58,4 @@ class FOOT_IK_OT_leg_remove(Fix, bpy.types.Operator):
 
 CLASSES = (FOOT_IK_UL_legs, FOOT_IK_OT_leg_add, FOOT_IK_OT_leg_remove)
 
-
-def register() -> None:
-    for cls in CLASSES:
-        bpy.utils.register_class(cls)
-
-
-def unregister() -> None:
-    for cls in reversed(CLASSES):
-        bpy.utils.unregister_class(cls)
+register, unregister = bpy.utils.register_classes_factory(CLASSES)

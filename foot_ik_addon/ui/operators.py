@@ -216,12 +216,4 @@ class FOOT_IK_OT_clear(OnArmature, bpy.types.Operator):
 
 CLASSES = (FOOT_IK_OT_detect_legs, FOOT_IK_OT_plan, FOOT_IK_OT_toggle, FOOT_IK_OT_bake, FOOT_IK_OT_clear)
 
-
-def register() -> None:
-    for cls in CLASSES:
-        bpy.utils.register_class(cls)
-
-
-def unregister() -> None:
-    for cls in reversed(CLASSES):
-        bpy.utils.unregister_class(cls)
+register, unregister = bpy.utils.register_classes_factory(CLASSES)

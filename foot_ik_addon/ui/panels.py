@@ -259,12 +259,4 @@ class FOOT_IK_PT_bake(Subpanel, bpy.types.Panel):
 CLASSES = (FOOT_IK_PT_main, FOOT_IK_PT_legs, FOOT_IK_PT_ground, FOOT_IK_PT_contacts, FOOT_IK_PT_overlay,
            FOOT_IK_PT_bake)
 
-
-def register() -> None:
-    for cls in CLASSES:
-        bpy.utils.register_class(cls)
-
-
-def unregister() -> None:
-    for cls in reversed(CLASSES):
-        bpy.utils.unregister_class(cls)
+register, unregister = bpy.utils.register_classes_factory(CLASSES)

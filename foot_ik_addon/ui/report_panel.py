@@ -77,12 +77,4 @@ def draw_row(layout: bpy.types.UILayout, context: bpy.types.Context, row: Row) -
 
 CLASSES = (FOOT_IK_OT_jump, FOOT_IK_PT_report)
 
-
-def register() -> None:
-    for cls in CLASSES:
-        bpy.utils.register_class(cls)
-
-
-def unregister() -> None:
-    for cls in reversed(CLASSES):
-        bpy.utils.unregister_class(cls)
+register, unregister = bpy.utils.register_classes_factory(CLASSES)

@@ -10,7 +10,7 @@ from core.walks import LEFT, clip_of, truth
 
 from foot_ik_addon.core.clip import BALL, HEEL, LEG, Clip, runs
 from foot_ik_addon.core.contacts import find_contacts
-from foot_ik_addon.core.correction import correct_foot
+from foot_ik_addon.core.correction import carried_over, held_foot
 from foot_ik_addon.core.edits import Edit, edited
 from foot_ik_addon.core.footprints import Footprint, lay_footprints
 from foot_ik_addon.core.rotations import rotate, transform
@@ -26,7 +26,7 @@ def corrected(walk: walks.Walk, ground, lock: float = 1.0, edits: tuple[Edit, ..
     sole = sole_of(clip)
     contacts = edited(find_contacts(clip.fps, clip.legs[LEFT], sole), list(edits), len(clip))
     (prints,) = lay_footprints(one, [sole], [contacts], ground, LIMITS)
-    motion = correct_foot(clip, clip.legs[LEFT], sole, prints, ground, lock)
+    motion = carried_over(clip, *held_foot(clip, clip.legs[LEFT], sole, prints, ground, lock), 0.0)
     after = motion.of_sole(sole.tracks(clip.legs[LEFT]), sole, clip.legs[LEFT])
     return one, sole, prints, motion.move, motion.turn, after
 

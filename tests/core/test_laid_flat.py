@@ -12,7 +12,7 @@ from core.walks import LEFT, RIGHT, Print, clip_of, truth
 from foot_ik_addon.core import correction
 from foot_ik_addon.core.clip import BALL, HEEL, LEG, Clip, Leg, Sole
 from foot_ik_addon.core.contacts import BAND, Contact, find_contacts, point_contact
-from foot_ik_addon.core.correction import ROLL, SLIP, Motion, correct_foot, kept_down, laid_flat
+from foot_ik_addon.core.correction import ROLL, SLIP, Motion, carried_over, held_foot, kept_down, laid_flat
 from foot_ik_addon.core.footprints import Footprint, lay_footprints
 from foot_ik_addon.core.plan import LOCKED, make_plan
 from foot_ik_addon.core.rotations import from_rotvec, rotate, transform
@@ -58,7 +58,7 @@ def corrected(clip: Clip, ground, lock: float = 1.0) -> Corrected:
     sole = sole_of(clip)
     one = Clip(clip.fps, clip.pelvis, (leg,))
     (prints,) = lay_footprints(one, [sole], [find_contacts(clip.fps, leg, sole)], ground, LIMITS)
-    motion = correct_foot(clip, leg, sole, prints, ground, lock)
+    motion = carried_over(clip, *held_foot(clip, leg, sole, prints, ground, lock), 0.0)
     before = sole.tracks(leg)
     return Corrected(clip, sole, prints, motion, before, motion.of_sole(before, sole, leg))
 
