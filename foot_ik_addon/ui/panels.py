@@ -5,6 +5,7 @@ import bpy
 
 from ..blender import advice
 from ..blender.advice import Advice
+from ..blender.refusals import baked_frames
 from ..blender.rig import Refusal
 from ..blender.store import unpack_plan
 from . import operators, state
@@ -99,6 +100,9 @@ def state_text(scene: bpy.types.Scene, ob: bpy.types.Object) -> tuple[str, str]:
         saved = unpack_plan(settings.plan)
     except Refusal as refusal:
         return str(refusal), "ERROR"
+    baked = baked_frames(ob)
+    if baked:  # the bake is another clip than that which was planned, but nothing is amiss
+        return f"Baked frames {baked[0]}\u2013{baked[1]}", "CHECKMARK"
     if state.plan_state(scene, ob) == "STALE":
         return "Plan is out of date: clip, ground, contacts or settings have changed", "ERROR"
     return f"Planned frames {saved.start}\u2013{saved.start + len(saved.plan) - 1}", "CHECKMARK"

@@ -519,3 +519,23 @@ def test_text_is_broken_between_words(addon):
     assert lines("one two three four", 9, len) == ["one two", "three", "four"]
     assert lines("averylongbonename is here", 9, len) == ["averylongbonename", "is here"]
     assert lines("", 9, len) == []
+
+
+def test_the_panel_says_what_is_planned_out_of_date_and_baked(rig, addon):
+    """A bake is not an outdated plan, though it plays another action than the one that was planned."""
+    scene, panels = bpy.context.scene, addon("ui.panels")
+    scene.frame_end = 20
+
+    def said():
+        addon("ui.state").changed()  # in a window redraws ask anew
+        return panels.state_text(scene, rig)
+
+    assert said() == ("No legs set up yet", "INFO")
+    bpy.ops.foot_ik.detect_legs()
+    bpy.ops.foot_ik.plan()
+    assert said() == ("Planned frames 1\u201320", "CHECKMARK")
+    scene.frame_end = 21
+    assert said()[1] == "ERROR"
+    scene.frame_end = 20
+    bpy.ops.foot_ik.bake()
+    assert said() == ("Baked frames 1\u201320", "CHECKMARK")
