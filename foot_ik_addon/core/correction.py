@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .clip import BALL, HEEL, LEG, Clip, Leg, Sole, runs
+from .clip import BALL, HEEL, LEG, Clip, Leg, Sole, runs, velocity
 from .contacts import BAND, Contact
 from .footprints import Footprint
 from .ground import Ground
@@ -106,7 +106,7 @@ def in_contact(
     flatter, joint, pitch, bend = laid_flat(tracks, joint, sole, bends, p.contact, hold * kept_down(slope), fps)
     heel, ball = flatter[:, HEEL], flatter[:, BALL]
     lower = np.minimum(heel[:, 2], ball[:, 2]).clip(0)
-    w = ball_weight(p.contact.heel, p.contact.ball)
+    w = ball_weight(p.contact, length(velocity(tracks[:, HEEL], fps)), length(velocity(animated, fps)))
     down = let_down(flatter[..., 2], p.gaps, w, sole.plan)
 
     def standing(track: np.ndarray, from_ball: np.ndarray) -> np.ndarray:
@@ -187,15 +187,22 @@ def yaw_to_print(heel: np.ndarray, ball: np.ndarray, p: Footprint) -> np.ndarray
     return np.interp(np.arange(len(yaw)), flat, yaw[flat])
 
 
-def ball_weight(heel: np.ndarray, ball: np.ndarray) -> np.ndarray:
-    """(n,): how much the ball, and not the heel, holds the foot; it passes over only while both touch."""
-    n = len(heel)
-    w = np.where(ball & ~heel, 1.0, 0.0)
-    for a, b in runs(heel & ball):
+def ball_weight(contact: Contact, heel_speed: np.ndarray, ball_speed: np.ndarray) -> np.ndarray:
+    """(n,): how much the ball, and not the heel, holds the foot.
+
+    It passes over only while both touch, around the moment that leaves the least way to the point that is then not held
+    fast, from their animated speeds (n,), and takes at least half of that time.
+    """
+    n = len(heel_speed)
+    w = np.where(contact.ball & ~contact.heel, 1.0, 0.0)
+    for a, b in runs(contact.heel & contact.ball):
         before = w[a - 1] if a > 0 else (w[b] if b < n else 1.0)
         after = w[b] if b < n else before
-        x = (np.arange(a, b) - a + 1) / (b - a + 1)
-        w[a:b] = before + (after - before) * quintic(x)
+        way = np.cumsum((heel_speed - ball_speed)[a:b]) * (after - before)
+        moment = int(np.append(0.0, way).argmin())
+        half = max(min(moment, b - a - moment), (b - a) / 4)
+        x = ((np.arange(b - a) + 0.5 - moment) / half + 1) / 2
+        w[a:b] = before + (after - before) * quintic(x.clip(0, 1))
     return w
 
 
