@@ -99,10 +99,12 @@ def in_contact(
     hold = lock if p.contact.locked else 0.0
     normal = rotate(carried[:, :3, :3], p.tilt[:, 2])
     gradient = -normal[:, :2] / np.maximum(normal[:, 2:], 1e-6)
+    tilts = bool((carried[:, 2, 2] < 1 - 1e-6).any())
+    up = normal if tilts else np.array([0.0, 0.0, 1.0])
     origin = transform(carried, p.place)
 
     animated = tracks[:, BALL]
-    slope = float(length(normal[:, :2]).max())
+    slope = 0.0 if tilts else float(length(normal[:, :2]).max())
     flatter, joint, pitch, bend = laid_flat(tracks, joint, sole, bends, p.contact, hold * kept_down(slope), fps)
     heel, ball = flatter[:, HEEL], flatter[:, BALL]
     lower = np.minimum(heel[:, 2], ball[:, 2]).clip(0)
@@ -112,12 +114,13 @@ def in_contact(
     def standing(track: np.ndarray, from_ball: np.ndarray) -> np.ndarray:
         """Where a point of the sole belongs: at its place in the footprint or as animated, on the ground and as high
         above it. `from_ball` (3,) leads there from the ball on the flat floor. What the lower of heel and ball is above
-        the floor is kept upright; what the other is higher leans with the sole, as it does on a rigid foot."""
+        the floor is kept upright, unless the ground tilts: what is upright there now is not so a moment later. What the
+        other is higher leans with the sole, as it does on a rigid foot."""
         spread = p.tilt @ from_ball
         xy = (1 - hold) * (track + spread - from_ball)[:, :2] + hold * transform(carried, p.place + spread)[:, :2]
         lean = np.maximum(track[:, 2], 0.0) - lower
-        z = origin[:, 2] + ((xy - origin[:, :2]) * gradient).sum(1) + track[:, 2] - lean - down
-        return np.column_stack([xy, z]) + lean[:, None] * normal
+        z = origin[:, 2] + ((xy - origin[:, :2]) * gradient).sum(1)
+        return np.column_stack([xy, z]) + (track[:, 2] - lean - down)[:, None] * up + lean[:, None] * normal
 
     yaw = hold * yaw_to_print(heel, ball, p)
     turn = carried[:, :3, :3] @ p.tilt if hold else align(np.array([0.0, 0.0, 1.0]), normal)
