@@ -8,8 +8,8 @@ from core import walks
 from core.figures import sole_of
 from core.walks import LEFT, RIGHT, clip_of, truth
 
-from foot_ik_addon.core.clip import runs
-from foot_ik_addon.core.contacts import Contact, find_contacts
+from foot_ik_addon.core.clip import BALL, HEEL, runs
+from foot_ik_addon.core.contacts import Contact, find_contacts, point_contact
 
 # Both in seconds. A foot that has just left has not moved 2.5 cm yet: the motion itself has no sharper edge than this.
 EDGE = 0.07
@@ -239,3 +239,28 @@ def test_a_foot_that_is_held_up_all_the_time_never_stands():
 @pytest.mark.xfail(strict=True, reason="under 0.13 m/s a foot stands: a swing of 2 s loses 0.27 s at either end")
 def test_swings_that_take_their_time_are_no_contact():
     assert_agrees(walks.stride(length=0.4, time=2.5))
+
+
+@pytest.mark.parametrize("before_landing", [0.1, 0.2, 0.3])
+@pytest.mark.parametrize("way", [slice(None), slice(None, None, -1)])
+def test_a_clip_may_end_and_begin_while_a_foot_is_in_the_air(before_landing, way):
+    """The floor does not rise under the last contact because nothing comes down again after it."""
+    walk = walks.stride(swing=1.2, skate=0.6, fps=60, seconds=2.5)
+    clip = clip_of(walk)
+    tracks = sole_of(clip).tracks(clip.legs[LEFT])
+    cut = round((2.0 - before_landing) * walk.fps)
+    for which in (HEEL, BALL):
+        whole, _ = point_contact(tracks[way, which], walk.fps)
+        part, _ = point_contact(tracks[:cut][way, which], walk.fps)
+        assert part.any() and np.abs(part[way].astype(int) - whole[way][:cut]).sum() <= 1
+
+
+def test_one_step_of_a_run_that_slips_is_a_step():
+    """A tenth of the speed at which feet get about is nothing: 0.25 m/s, of a run at 3 m/s."""
+    walk = walks.run(fps=60)
+    third = walk.prints[LEFT][4]
+    slip = 0.25 * (np.clip(np.arange(walk.count) / walk.fps, third.land, third.leave) - third.land)
+    clip = walks.moved_by(clip_of(walk), slip[:, None] * (0.0, 1.0, 0.0))
+    contacts = find_contacts(walk.fps, clip.legs[LEFT], sole_of(clip_of(walk)))
+    got = [(c.start, c.stop) for c in contacts if c.start < (third.land + third.leave) / 2 * walk.fps < c.stop]
+    np.testing.assert_allclose(np.array(got) / walk.fps, [(third.land, third.leave)], atol=EDGE)

@@ -9,8 +9,8 @@ from core.figures import LIMITS, sole_of
 from core.walks import LEFT, clip_of, truth
 
 from foot_ik_addon.core.clip import BALL, HEEL, LEG, Clip, runs
-from foot_ik_addon.core.contacts import find_contacts
-from foot_ik_addon.core.correction import carried_over, held_foot
+from foot_ik_addon.core.contacts import Contact, find_contacts
+from foot_ik_addon.core.correction import ball_weight, carried_over, held_foot
 from foot_ik_addon.core.edits import Edit, edited
 from foot_ik_addon.core.footprints import Footprint, lay_footprints
 from foot_ik_addon.core.rotations import rotate, transform
@@ -19,9 +19,9 @@ HELD = 1e-4 * LEG
 """A tenth of a millimetre: a third of what an eye sees of a foot that fills the screen."""
 
 
-def corrected(walk: walks.Walk, ground, lock: float = 1.0, edits: tuple[Edit, ...] = ()):
+def corrected(walk: walks.Walk, ground, lock: float = 1.0, edits: tuple[Edit, ...] = (), clip: Clip | None = None):
     """Clip, sole, prints, moves, turns and the sole's tracks after the correction, of the left foot."""
-    clip = clip_of(walk)
+    clip = clip or clip_of(walk)
     one = Clip(clip.fps, clip.pelvis, clip.legs[:1])
     sole = sole_of(clip)
     contacts = edited(find_contacts(clip.fps, clip.legs[LEFT], sole), list(edits), len(clip))
@@ -49,8 +49,9 @@ def errors(
             ("heel", HEEL, p.place + offset, c.heel & ~c.ball),
         ):
             local = transform(back, after[frames, which]) - place
-            # The animated point's own height above the floor is added along the vertical: a foot that floats stays so.
-            high = rotate(back[:, :3, :3], before[frames, which, 2:] * (0.0, 0.0, 1.0))
+            # The animated point's own height above the floor is added upright: a foot that floats stays so.
+            tilts = not np.allclose(back[:, :3, 2], (0, 0, 1))
+            high = before[frames, which, 2:] * (p.tilt[:, 2] if tilts else (0.0, 0.0, 1.0))
             local = local - high
             out[name].append(np.column_stack([local[:, :2], local @ normal])[mask])
         both = c.heel & c.ball & flat[frames]
@@ -238,3 +239,26 @@ def test_a_sliding_contact_follows_the_ground_and_keeps_its_slide():
     own = sole.tracks(clip.legs[0])[:, BALL]
     np.testing.assert_allclose(after[:, BALL, :2], own[:, :2], atol=1e-9)
     np.testing.assert_allclose(after[:, BALL, 2], own[:, 1] * np.tan(np.radians(15)), atol=1e-6)
+
+
+def test_a_foot_that_trembles_up_and_down_keeps_its_place_on_a_deck_that_tilts():
+    """A height that is upright in one moment is not so in the next."""
+    walk = walks.standing()
+    clip = walks.moved_by(clip_of(walk), 0.016 * (np.arange(walk.count) % 2)[:, None] * (0.0, 0.0, 1.0))
+    deck = grounds.rocking(walk.fps)
+    _, _, (p,), _, _, after = corrected(walk, deck, clip=clip)
+    frames = np.arange(p.contact.start, p.contact.stop)
+    local = transform(np.linalg.inv(deck.carried(p.piece, p.frame, frames)), after[frames, BALL])
+    assert len(frames) > 100
+    off = local - local.mean(0)
+    assert np.linalg.norm(off - (off @ p.tilt[:, 2])[:, None] * p.tilt[:, 2], axis=1).max() < HELD
+
+
+def test_weight_passes_to_the_ball_when_the_heel_begins_to_slip():
+    both = np.ones(24, bool)
+    contact = Contact(0, 26, np.append(both, [False, False]), np.append([False, False], both), np.zeros(26, bool))
+    heel = np.where(np.arange(26) < 8, 0.1, 0.5)
+    w = ball_weight(contact, heel, np.full(26, 0.3))
+    assert w[0] == 0 and w[-1] == 1 and (np.diff(w) >= 0).all()
+    assert abs(np.interp(0.5, w, np.arange(26)) - 7.5) < 0.6
+    assert np.abs(np.diff(w)).max() < 2 * 1.875 / 22 + 1e-9  # the steepest of a quintic over half of the shared frames
