@@ -14,5 +14,16 @@ def unregister() -> None:
 def modules() -> tuple:
     """What is registered, in this order; undone in reverse."""
     from .blender import handlers
-    from .ui import contacts, fixes, lists, operators, overlay, panels, properties, report_panel, state
-    return properties, operators, fixes, lists, contacts, state, panels, report_panel, overlay, handlers
+    from .ui import (
+        command_line,
+        contacts,
+        fixes,
+        lists,
+        operators,
+        overlay,
+        panels,
+        properties,
+        report_panel,
+        state,
+    )
+    return properties, operators, fixes, lists, contacts, state, panels, report_panel, overlay, command_line, handlers

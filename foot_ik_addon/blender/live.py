@@ -55,6 +55,7 @@ def suspended(ob: bpy.types.Object) -> Iterator[None]:
     try:
         for other in (ob, *resting):
             restore(other)
+        ob.update_tag()  # settings that a script has set do not do that
         yield
     finally:
         _suspended.difference_update(uids)
