@@ -1,4 +1,8 @@
 """Foot IK: feet that belong to the ground."""
+import sys
+
+for name in [name for name in sys.modules if name.startswith(f"{__name__}.")]:
+    del sys.modules[name]  # Reload Scripts reads only this file anew
 
 
 def register() -> None:
