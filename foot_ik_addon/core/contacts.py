@@ -21,6 +21,8 @@ SWING, UNEVEN = 0.9, 0.12 * LEG
 `SWING` seconds are swings, and what remains under them is the floor there."""
 SLOWEST = 0.13 * LEG
 """Points below this speed always count as slow: the noise of good motion capture."""
+PACE = 0.1
+"""And those below this share of the speed at which they get about, which is what the former is for a walk."""
 PEAK_SHARE = 0.3
 """Nothing above this share of the point's fastest swing counts as slow."""
 SLACK = 2.5
@@ -66,36 +68,36 @@ def find_contacts(fps: float, leg: Leg, sole: Sole) -> list[Contact]:
 def point_contact(track: np.ndarray, fps: float) -> tuple[np.ndarray, np.ndarray]:
     """(F,) bool: the frames in which a point with this track (F, 3) stands, and those in which it does so without any
     doubt."""
-    height = track[:, 2] - own_floor(track[:, 2], fps)
     flow = smoothed(velocity(track, fps), SMOOTH * fps)
     speed = np.linalg.norm(flow, axis=1)
+    noise = max(SLOWEST, PACE * speed.mean())
+    height = track[:, 2] - own_floor(track[:, 2], speed < noise, fps)
     low = height < BAND
-    limit = slow_limit(speed, low & (np.abs(flow[:, 2]) < SLOWEST))
+    limit = slow_limit(speed, low & (np.abs(flow[:, 2]) < SLOWEST), noise)
     slow = low & (speed < limit)
     mask = close_gaps(hysteresis(slow, low & (speed < LEAVE * limit)), GAP * fps) & low
     mask = drop_short(mask, SHORTEST * fps)
     return mask, mask & slow & (track[:, 2] < np.percentile(track[:, 2], FLOOR_SHARE) + BAND)
 
 
-def own_floor(height: np.ndarray, fps: float) -> np.ndarray:
+def own_floor(height: np.ndarray, stands: np.ndarray, fps: float) -> np.ndarray:
     """(F,): the floor under a point that was at these heights (F,): their morphological opening, which is what is left
-    when all peaks shorter than a swing are cut off, within `UNEVEN` of the lowest heights."""
+    when all peaks shorter than a swing are cut off, within `UNEVEN` of the lowest heights. Beyond an
+    end of the clip it stands on as it does there, where it `stands` (F,) bool in that frame, else at its lowest."""
     lowest = np.percentile(height, FLOOR_SHARE)
-    reach = round(SWING * fps / 2)
-    opened = -lower_envelope(-lower_envelope(height, reach), reach)
+    first, last = (height[i] if stands[i] else lowest for i in (0, -1))
+    beyond = 2 * round(SWING * fps / 2)
+    padded = np.pad(height, beyond, constant_values=((first, last),))
+    windows = np.lib.stride_tricks.sliding_window_view
+    opened = windows(windows(padded, beyond + 1).min(1), beyond + 1).max(1)
     return np.clip(opened, lowest, lowest + UNEVEN)
 
 
-def lower_envelope(values: np.ndarray, reach: int) -> np.ndarray:
-    """(F,): the least of the values (F,) within `reach` frames."""
-    padded = np.pad(values, reach, mode="edge")
-    return np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1).min(1)
-
-
-def slow_limit(speed: np.ndarray, calm: np.ndarray) -> float:
-    """The speed below which a point stands, from speeds (F,) and the frames (F,) that are low and calm."""
+def slow_limit(speed: np.ndarray, calm: np.ndarray, noise: float) -> float:
+    """The speed below which a point stands, from speeds (F,), the frames (F,) that are low and calm, and the speed that
+    a point has although it stands."""
     typical = np.median(speed[calm]) if calm.any() else 0.0
-    return float(np.clip(SLACK * typical, SLOWEST, max(SLOWEST, PEAK_SHARE * speed.max())))
+    return float(np.clip(SLACK * typical, noise, max(noise, PEAK_SHARE * speed.max())))
 
 
 def hysteresis(enter: np.ndarray, stay: np.ndarray) -> np.ndarray:

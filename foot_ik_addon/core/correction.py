@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .clip import BALL, HEEL, LEG, Clip, Leg, Sole, runs
+from .clip import BALL, HEEL, LEG, Clip, Leg, Sole, runs, velocity
 from .contacts import BAND, Contact
 from .footprints import Footprint
 from .ground import Ground
@@ -99,25 +99,28 @@ def in_contact(
     hold = lock if p.contact.locked else 0.0
     normal = rotate(carried[:, :3, :3], p.tilt[:, 2])
     gradient = -normal[:, :2] / np.maximum(normal[:, 2:], 1e-6)
+    tilts = bool((carried[:, 2, 2] < 1 - 1e-6).any())
+    up = normal if tilts else np.array([0.0, 0.0, 1.0])
     origin = transform(carried, p.place)
 
     animated = tracks[:, BALL]
-    slope = float(length(normal[:, :2]).max())
+    slope = 0.0 if tilts else float(length(normal[:, :2]).max())
     flatter, joint, pitch, bend = laid_flat(tracks, joint, sole, bends, p.contact, hold * kept_down(slope), fps)
     heel, ball = flatter[:, HEEL], flatter[:, BALL]
     lower = np.minimum(heel[:, 2], ball[:, 2]).clip(0)
-    w = ball_weight(p.contact.heel, p.contact.ball)
+    w = ball_weight(p.contact, length(velocity(tracks[:, HEEL], fps)), length(velocity(animated, fps)))
     down = let_down(flatter[..., 2], p.gaps, w, sole.plan)
 
     def standing(track: np.ndarray, from_ball: np.ndarray) -> np.ndarray:
         """Where a point of the sole belongs: at its place in the footprint or as animated, on the ground and as high
         above it. `from_ball` (3,) leads there from the ball on the flat floor. What the lower of heel and ball is above
-        the floor is kept upright; what the other is higher leans with the sole, as it does on a rigid foot."""
+        the floor is kept upright, unless the ground tilts: what is upright there now is not so a moment later. What the
+        other is higher leans with the sole, as it does on a rigid foot."""
         spread = p.tilt @ from_ball
         xy = (1 - hold) * (track + spread - from_ball)[:, :2] + hold * transform(carried, p.place + spread)[:, :2]
         lean = np.maximum(track[:, 2], 0.0) - lower
-        z = origin[:, 2] + ((xy - origin[:, :2]) * gradient).sum(1) + track[:, 2] - lean - down
-        return np.column_stack([xy, z]) + lean[:, None] * normal
+        z = origin[:, 2] + ((xy - origin[:, :2]) * gradient).sum(1)
+        return np.column_stack([xy, z]) + (track[:, 2] - lean - down)[:, None] * up + lean[:, None] * normal
 
     yaw = hold * yaw_to_print(heel, ball, p)
     turn = carried[:, :3, :3] @ p.tilt if hold else align(np.array([0.0, 0.0, 1.0]), normal)
@@ -187,15 +190,22 @@ def yaw_to_print(heel: np.ndarray, ball: np.ndarray, p: Footprint) -> np.ndarray
     return np.interp(np.arange(len(yaw)), flat, yaw[flat])
 
 
-def ball_weight(heel: np.ndarray, ball: np.ndarray) -> np.ndarray:
-    """(n,): how much the ball, and not the heel, holds the foot; it passes over only while both touch."""
-    n = len(heel)
-    w = np.where(ball & ~heel, 1.0, 0.0)
-    for a, b in runs(heel & ball):
+def ball_weight(contact: Contact, heel_speed: np.ndarray, ball_speed: np.ndarray) -> np.ndarray:
+    """(n,): how much the ball, and not the heel, holds the foot.
+
+    It passes over only while both touch, around the moment that leaves the least way to the point that is then not held
+    fast, from their animated speeds (n,), and takes at least half of that time.
+    """
+    n = len(heel_speed)
+    w = np.where(contact.ball & ~contact.heel, 1.0, 0.0)
+    for a, b in runs(contact.heel & contact.ball):
         before = w[a - 1] if a > 0 else (w[b] if b < n else 1.0)
         after = w[b] if b < n else before
-        x = (np.arange(a, b) - a + 1) / (b - a + 1)
-        w[a:b] = before + (after - before) * quintic(x)
+        way = np.cumsum((heel_speed - ball_speed)[a:b]) * (after - before)
+        moment = int(np.append(0.0, way).argmin())
+        half = max(min(moment, b - a - moment), (b - a) / 4)
+        x = ((np.arange(b - a) + 0.5 - moment) / half + 1) / 2
+        w[a:b] = before + (after - before) * quintic(x.clip(0, 1))
     return w
 
 
