@@ -26,7 +26,8 @@ class Trace:
 
     def __call__(self, frame, event, _arg):
         code, caller = frame.f_code, frame.f_back.f_code
-        plain = caller.co_filename in self.steps and not code.co_flags & inspect.CO_GENERATOR
+        plain = caller.co_filename in self.steps and code.co_name == code.co_qualname  # no method, no lambda
+        plain = plain and not code.co_flags & inspect.CO_GENERATOR
         if plain and code.co_filename.startswith(self.package) and not code.co_filename.endswith(CALLBACKS):
             site = Path(code.co_filename).name, code.co_name
             self.counts[site] = self.counts.get(site, 0) + 1
