@@ -1,4 +1,8 @@
 """Foot IK: feet that belong to the ground."""
+import sys
+
+for name in [name for name in sys.modules if name.startswith(f"{__name__}.")]:
+    del sys.modules[name]  # Reload Scripts reads only this file anew
 
 
 def register() -> None:
@@ -14,5 +18,16 @@ def unregister() -> None:
 def modules() -> tuple:
     """What is registered, in this order; undone in reverse."""
     from .blender import handlers
-    from .ui import contacts, fixes, lists, operators, overlay, panels, properties, report_panel, state
-    return properties, operators, fixes, lists, contacts, state, panels, report_panel, overlay, handlers
+    from .ui import (
+        command_line,
+        contacts,
+        fixes,
+        lists,
+        operators,
+        overlay,
+        panels,
+        properties,
+        report_panel,
+        state,
+    )
+    return properties, operators, fixes, lists, contacts, state, panels, report_panel, overlay, command_line, handlers

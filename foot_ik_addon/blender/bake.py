@@ -22,6 +22,7 @@ from .refusals import constraint_check, refuse_baked, refuse_unmovable, writable
 from .reporting import bake_report, keep_report, report_to_follow
 from .rig import Refusal, Rig, read_rig
 from .sampling import Sample, joined, layer_of, read_frame
+from .snapshot import animation_kept, settings_kept
 
 SUFFIX = " Foot IK"
 """What the names of baked actions end with."""
@@ -38,7 +39,7 @@ def bake(scene: bpy.types.Scene, ob: bpy.types.Object, start: int, end: int, ste
     refuse_animation(ob, target)
     refuse_baked(ob, start, end)
     frames = sorted({*range(start, end + 1, step), end})
-    with live.suspended(ob):
+    with live.suspended(ob), settings_kept(ob), animation_kept(ob):
         refuse_unmovable(ob, rig)
         ground, old = MeshGround(ob), report_to_follow(ob, rig)
         channels, sample, weights = yield from corrected_clip(scene, ob, rig, frames, [ground.visit] if old else [])
@@ -56,9 +57,9 @@ def bake(scene: bpy.types.Scene, ob: bpy.types.Object, start: int, end: int, ste
         if target == "NLA":
             push_up(data)
         ob.foot_ik.enabled = False
+        if report:
+            keep_report(ob, report, fingerprint(scene, ob))
     scene.frame_set(scene.frame_current, subframe=scene.frame_subframe)
-    if report:
-        keep_report(ob, report, fingerprint(scene, ob))
     missed = int((channels.corrected.residual.max(1) > UNREACHED).sum())
     return [f"{missed} frames have a foot that its leg cannot reach"] if missed else []
 

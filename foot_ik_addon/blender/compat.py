@@ -52,10 +52,10 @@ def ensured_fcurve(bag: Bag, path: str, index: int, group: str) -> bpy.types.FCu
     return curve
 
 
-def assign_action(data: bpy.types.AnimData, action: bpy.types.Action, like: str | None) -> None:
-    """Make an action active, on the slot of the identifier `like` where it has one."""
+def assign_action(data: bpy.types.AnimData, action: bpy.types.Action | None, like: str | None) -> None:
+    """Make an action active, or none, on the slot of the identifier `like` where it has one."""
     data.action = action
-    if HAS_SLOTS and like is not None:
+    if HAS_SLOTS and action is not None and like is not None:
         slot = next((s for s in action.slots if s.identifier == like), None)
         if slot is not None:
             data.action_slot = slot

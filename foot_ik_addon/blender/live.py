@@ -55,6 +55,7 @@ def suspended(ob: bpy.types.Object) -> Iterator[None]:
     try:
         for other in (ob, *resting):
             restore(other)
+        ob.update_tag()  # settings that a script has set do not do that
         yield
     finally:
         _suspended.difference_update(uids)
@@ -125,8 +126,10 @@ def apply(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, frame: float, fp
         if not is_flushed(depsgraph):
             flush(ob, evaluated)
         keep(ob, rig.bones)
-        write(ob, channels)
-        note_shown(ob)
+        try:
+            write(ob, channels)
+        finally:  # even a part of it, so that it can be taken back
+            note_shown(ob)
 
 
 def keep(ob: bpy.types.Object, names: list[str]) -> None:

@@ -19,7 +19,7 @@ from .refusals import constraint_check, refuse_baked, refuse_missing_collection,
 from .reporting import WeightsOver, keep_report, plan_report
 from .rig import Refusal, read_rig, used_legs
 from .sampling import frame_range, leg_length, step_through, to_clip
-from .snapshot import put_back, refilled, values_of
+from .snapshot import put_back, refilled, settings_kept, values_of
 from .store import pack_plan, pack_sole
 
 Steps = Generator[float, None, list[str]]
@@ -29,19 +29,13 @@ Steps = Generator[float, None, list[str]]
 def detect_legs(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
     """Find pelvis and legs, the soles and the floor of the clip, and write them into the settings."""
     writable_or_refuse(ob)
-    with live.suspended(ob):
+    with live.suspended(ob), settings_kept(ob):
         try:
             found = detect.detect(ob, bpy.context.evaluated_depsgraph_get())
         except LegsNotFound as error:
             raise Refusal(str(error)) from None
-        before = values_of(ob.foot_ik)
-        try:
-            set_legs(ob, found)
-            yield from propose_floor(scene, ob)
-        except BaseException:  # refused, or cancelled by the user
-            put_back(ob.foot_ik, before)
-            raise
-    live.refresh(ob)
+        set_legs(ob, found)
+        yield from propose_floor(scene, ob)
     return list(found.notes)
 
 
@@ -62,7 +56,7 @@ def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
     settings = ob.foot_ik
     refuse_missing_collection(ob)
     refuse_baked(ob, scene.frame_start, scene.frame_end)
-    with live.suspended(ob):
+    with live.suspended(ob), settings_kept(ob):
         refuse_unmovable(ob, rig)
         ground = MeshGround(ob)
         instancers, weights = Instancers(ground), WeightsOver(ob)
@@ -78,15 +72,14 @@ def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
         options = options_of(ob, edits_of(ob, frames[0]))
         plan = make_plan(clip, ground, options)
         report = plan_report(ob, rig, sample, fps, ground, plan, unit, weights.joined())
-    notes = notes_on(plan)
-    settings.plan = pack_plan(plan, frames[0], [leg.foot for leg in rig.legs], notes, unit)
-    for item, sole in zip(used_legs(ob), plan.soles, strict=True):
-        item.sole = pack_sole(sole)
-    list_contacts(ob, plan, frames[0])
-    settings.footprints = pack_prints(plan, frames[0], ground, instancers, sample.carrier, unit)
-    settings.fingerprint = fingerprint(scene, ob)
-    keep_report(ob, report, settings.fingerprint)
-    live.refresh(ob)
+        notes = notes_on(plan)
+        settings.plan = pack_plan(plan, frames[0], [leg.foot for leg in rig.legs], notes, unit)
+        for item, sole in zip(used_legs(ob), plan.soles, strict=True):
+            item.sole = pack_sole(sole)
+        list_contacts(ob, plan, frames[0])
+        settings.footprints = pack_prints(plan, frames[0], ground, instancers, sample.carrier, unit)
+        settings.fingerprint = fingerprint(scene, ob)
+        keep_report(ob, report, settings.fingerprint)
     return notes
 
 

@@ -1,7 +1,14 @@
-"""Remember settings and put them back, for operators that are refused or cancelled half-way."""
+"""Remember settings and animation and put them back, for work that is refused, is cancelled or fails half-way."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import bpy
+
+from .compat import assign_action, slot_identifier
+
+BLENDING = ("action_blend_type", "action_influence", "action_extrapolation")
 
 Values = dict[str, object]
 
@@ -40,3 +47,45 @@ def put_back(group: bpy.types.PropertyGroup, values: Values) -> None:
                 put_back(item, one)
         elif group.bl_rna.properties[name].type == "POINTER" or getattr(group, name) != value:
             setattr(group, name, value)
+
+
+@contextmanager
+def settings_kept(ob: bpy.types.Object) -> Iterator[None]:
+    """Unless what is done meanwhile ends well, the settings of an object are put back.
+
+    While live correction is suspended only: it keeps what it shows among them.
+    """
+    before = values_of(ob.foot_ik)
+    try:
+        yield
+    except BaseException:  # refused, cancelled by the user, or a fault
+        put_back(ob.foot_ik, before)
+        raise
+
+
+@contextmanager
+def animation_kept(ob: bpy.types.Object) -> Iterator[None]:
+    """Unless what is done meanwhile ends well, new actions and NLA tracks go, and an object plays what it played."""
+    fakes = {action: action.use_fake_user for action in bpy.data.actions}
+    data = ob.animation_data
+    if data is not None:
+        action, slot, tracks = data.action, slot_identifier(data), len(data.nla_tracks)
+        active, blending = data.nla_tracks.active, {name: getattr(data, name) for name in BLENDING}
+    try:
+        yield
+    except BaseException:
+        if data is None:
+            ob.animation_data_clear()
+        else:
+            while len(data.nla_tracks) > tracks:
+                data.nla_tracks.remove(data.nla_tracks[-1])
+            assign_action(data, action, slot)
+            data.nla_tracks.active = active
+            for name, value in blending.items():
+                setattr(data, name, value)
+        for new in set(bpy.data.actions) - fakes.keys():
+            bpy.data.actions.remove(new)
+        for old, fake in fakes.items():
+            if old.use_fake_user != fake:
+                old.use_fake_user = fake
+        raise

@@ -88,7 +88,7 @@ class Stepped(OnArmature):
         try:
             while not ended and time.monotonic() < until:
                 ended = self.advance(self._steps, context)
-        except Exception:
+        except BaseException:
             self.finish(context)
             raise
         if ended:

@@ -206,3 +206,19 @@ def test_toggle_plans_first_where_there_is_no_plan():
     assert ob.foot_ik.enabled and ob.foot_ik.plan
     bpy.ops.foot_ik.toggle()
     assert not ob.foot_ik.enabled
+
+
+def test_legs_that_a_script_has_set_up_are_planned_at_once():
+    """Settings that are set from Python do not make Blender evaluate the object anew."""
+    ob = scenes.walker("slope")
+    expected = ob.foot_ik.plan
+    legs = [{name: getattr(leg, name) for name in ("name", "upper", "lower", "foot", "toe")} for leg in ob.foot_ik.legs]
+    bpy.ops.foot_ik.clear()
+    scenes.shown(ob, 1)
+    ob.foot_ik.pelvis = "hips"
+    for leg in legs:
+        item = ob.foot_ik.legs.add()
+        for name, value in leg.items():
+            setattr(item, name, value)
+    assert bpy.ops.foot_ik.plan() == {"FINISHED"}
+    assert ob.foot_ik.plan == expected

@@ -1,0 +1,149 @@
+"""The add-on comes and goes cleanly: enabled, disabled, reloaded, installed over itself; and what that costs."""
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import addon_utils
+import bpy
+import pytest
+from blender import scenes
+from blender.conftest import MODULE, ROOT, enable
+
+FRAME = 20
+
+
+def registered():
+    """All that Blender lets one see of what the add-on has registered."""
+    handlers = {name: [f.__module__ for f in of if f.__module__.startswith(MODULE)] for name in dir(bpy.app.handlers)
+                if isinstance(of := getattr(bpy.app.handlers, name), list)}
+    kinds = (bpy.types.Panel, bpy.types.Operator, bpy.types.UIList, bpy.types.PropertyGroup, bpy.types.Menu,
+             bpy.types.Header, bpy.types.AddonPreferences, bpy.types.Gizmo, bpy.types.GizmoGroup)
+    classes = {cls.__name__ for kind in kinds for cls in kind.__subclasses__()
+               if cls.__module__.startswith(MODULE) and cls.is_registered}
+    names = {name for name in dir(bpy.types) if "foot_ik" in name.lower() or name.startswith("FootIK")}
+    properties = {(name, prop) for name in dir(bpy.types) if hasattr(kind := getattr(bpy.types, name), "bl_rna")
+                  for prop in dir(kind) if "foot_ik" in prop}
+    menus = {name for name in dir(bpy.types) for f in getattr(getattr(getattr(bpy.types, name), "draw", None),
+             "_draw_funcs", ()) if f.__module__.startswith(MODULE)}
+    keys = [item.idname for config in bpy.context.window_manager.keyconfigs for keymap in config.keymaps
+            for item in keymap.keymap_items if item.idname.startswith("foot_ik.")]
+    return {"handlers": {name: of for name, of in handlers.items() if of}, "classes": classes, "names": names,
+            "properties": properties, "menus": menus, "keys": keys, "operators": set(dir(bpy.ops.foot_ik))}
+
+
+def timers(addon):
+    """The timers of the add-on that are registered."""
+    return [f for f in (addon("blender.handlers").show_again, addon("ui.state").redraw, addon("ui.state").redraw_all)
+            if bpy.app.timers.is_registered(f)]
+
+
+def test_disabled_add_on_leaves_nothing_registered(addon):
+    before, overlay, state = registered(), addon("ui.overlay"), addon("ui.state")
+    assert {prop for _, prop in before["properties"]} == {"foot_ik"} and len(before["classes"]) > 20
+    for _ in range(3):
+        state.changed()
+        assert timers(addon)
+        drawn = list(overlay._handles)
+        assert drawn
+        addon_utils.disable(MODULE)
+        assert not any(registered().values())
+        assert not timers(addon) and not addon("ui.command_line")._registered
+        for handle in drawn:
+            with pytest.raises(ValueError, match="already removed"):
+                bpy.types.SpaceView3D.draw_handler_remove(*handle)
+        enable()
+        assert registered() == before
+
+
+def test_file_works_on_after_the_add_on_was_disabled_while_live():
+    """The pose is the animated one, in every frame, and no handler is left that would fail."""
+    ob = scenes.walker("slope")
+    raw = scenes.shown_over(ob, (FRAME, FRAME + 9))
+    ob.foot_ik.enabled = True
+    assert scenes.gaps(scenes.shown(ob, FRAME), raw[0]).max() > 0.05
+    addon_utils.disable(MODULE)
+    assert (scenes.shown(ob) == raw[0]).all()
+    assert (scenes.shown_over(ob, (FRAME, FRAME + 9)) == raw).all()
+    bpy.context.view_layer.update()
+
+
+def installed():
+    return Path(sys.modules[MODULE].__file__).parent
+
+
+def test_reload_scripts_reads_all_files_anew():
+    """As Reload Scripts does, and Blender itself where a file is newer than what it has loaded."""
+    ob = scenes.walker("slope")
+    ob.foot_ik.enabled = True
+    pose = scenes.shown(ob, FRAME)
+    old = sys.modules[f"{MODULE}.core.plan"]
+    bpy.utils.load_scripts(reload_scripts=True)
+    assert addon_utils.check(MODULE) == (True, True)
+    assert sys.modules[f"{MODULE}.core.plan"] is not old
+    ob = scenes.rig()
+    assert scenes.gaps(scenes.shown(ob, FRAME + 1), pose).max() > 0
+    assert scenes.gaps(scenes.shown(ob, FRAME), pose).max() < 1e-6
+    assert bpy.ops.foot_ik.plan() == {"FINISHED"}
+
+
+def test_newer_version_takes_over_while_the_old_one_is_live(tmp_path):
+    (archive,) = (ROOT / "dist").glob("foot_ik-*.zip")
+    newer = tmp_path / archive.name
+    with zipfile.ZipFile(archive) as old, zipfile.ZipFile(newer, "w") as new:
+        for name in old.namelist():
+            text = old.read(name)
+            if name.endswith("blender_manifest.toml"):
+                text = text.replace(b'version = "0.', b'version = "9.')
+            elif name.endswith("blender/bake.py"):
+                text = text.replace(b'SUFFIX = " Foot IK"', b'SUFFIX = " Newer"')
+            new.writestr(name, text)
+    ob = scenes.walker("slope")
+    ob.foot_ik.enabled = True
+    pose = scenes.shown(ob, FRAME)
+    for path, suffix in ((newer, " Newer"), (archive, " Foot IK")):
+        bpy.ops.extensions.package_install_files(filepath=str(path), repo="user_default", enable_on_install=True)
+        ob = scenes.rig()
+        scenes.visit(1)
+        assert scenes.gaps(scenes.shown(ob, FRAME), pose).max() < 1e-6
+        with bpy.context.temp_override(object=ob):
+            assert bpy.ops.foot_ik.bake(frame_start=1, frame_end=2) == {"FINISHED"}
+        assert ob.animation_data.action.name.endswith(suffix)
+        scenes.load(bpy.data.filepath)
+        scenes.rig().foot_ik.enabled = True
+
+
+def test_nothing_is_written_but_what_is_asked_for(tmp_path, monkeypatch):
+    """A whole session leaves no file in the working folder, the user's folder or the temporary one."""
+    watched = [installed(), tmp_path, Path(bpy.app.tempdir)]
+    monkeypatch.chdir(tmp_path)
+
+    def files():
+        return {p for folder in watched for p in folder.rglob("*") if "__pycache__" not in p.parts}
+
+    ob = scenes.walker("slope")
+    before = files()
+    for work in (bpy.ops.foot_ik.detect_legs, bpy.ops.foot_ik.plan, bpy.ops.foot_ik.toggle):
+        assert work() == {"FINISHED"}
+    scenes.shown(ob, FRAME)
+    assert bpy.ops.foot_ik.bake() == {"FINISHED"}
+    assert bpy.ops.foot_ik.clear() == {"FINISHED"}
+    assert files() == before
+
+
+def test_cost_of_enabling(capsys, monkeypatch):
+    """Printed, not judged: machines differ too much. As in a second start, where Python has compiled the files."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    addon_utils.disable(MODULE)
+    costs = []
+    for _ in range(3):
+        for name in [name for name in sys.modules if name.startswith(f"{MODULE}.") or name == MODULE]:
+            del sys.modules[name]
+        start = time.process_time()
+        addon_utils.enable(MODULE, default_set=True)
+        costs.append(1e3 * (time.process_time() - start))
+        addon_utils.disable(MODULE)
+    enable()
+    with capsys.disabled():
+        print(f" enabling takes {min(costs):.0f} ms of processor time ", end="")
+    assert addon_utils.check(MODULE)[1]
