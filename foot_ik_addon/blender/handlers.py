@@ -19,7 +19,7 @@ def before_frame(scene: bpy.types.Scene, *_: object) -> None:
 def after_frame(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     """Correct what Blender has evaluated, in the viewport and in renders."""
     for ob in live.live_rigs(scene):
-        live.apply(ob, depsgraph, scene.frame_current_final, live.scene_fps(scene))
+        live.apply(ob, depsgraph, scene.frame_float, live.scene_fps(scene))
 
 
 @persistent

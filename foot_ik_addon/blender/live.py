@@ -170,7 +170,13 @@ def write(ob: bpy.types.Object, channels: Channels) -> None:
 
 
 def scene_fps(scene: bpy.types.Scene) -> float:
-    return scene.render.fps / scene.render.fps_base
+    """Frames of a scene per second of its clip, of which Blender's time remapping makes more or fewer."""
+    return scene.render.fps / scene.render.fps_base / curve_pace(scene)
+
+
+def curve_pace(scene: bpy.types.Scene) -> float:
+    """How far time goes on in F-curves and NLA strips from one frame of a scene to the next: 1 unless remapped."""
+    return scene.render.frame_map_old / scene.render.frame_map_new
 
 
 def refresh(ob: bpy.types.Object, animate: bool = False) -> None:
@@ -188,7 +194,7 @@ def refresh(ob: bpy.types.Object, animate: bool = False) -> None:
     for scene in sorted(ob.users_scene, key=lambda scene: scene != here):
         for layer in layers_of(scene, ob):
             layer.update()
-            apply(ob, layer.depsgraph, scene.frame_current_final, scene_fps(scene))
+            apply(ob, layer.depsgraph, scene.frame_float, scene_fps(scene))
             return
 
 
