@@ -18,7 +18,7 @@ from .fingerprint import fingerprint
 from .ground import MeshGround
 from .keys import BEZIER, LINEAR, Keys, audible, goes_round, key_modifiers, merge_keys
 from .planning import Steps
-from .refusals import constraint_check, refuse_baked, refuse_unmovable, writable_or_refuse
+from .refusals import constraint_check, note_baked, refuse_baked, refuse_unmovable, writable_or_refuse
 from .reporting import bake_report, keep_report, report_to_follow
 from .rig import Refusal, Rig, read_rig
 from .sampling import Sample, joined, layer_of, read_frame
@@ -54,7 +54,8 @@ def bake(scene: bpy.types.Scene, ob: bpy.types.Object, start: int, end: int, ste
         write_keys(ob, data, keys, np.array(frames) * pace, pace, LINEAR if step == 1 else BEZIER, played)
         if ob.foot_ik.baked is not None:  # an earlier bake that is no longer played is kept
             ob.foot_ik.baked.use_fake_user = True
-        ob.foot_ik.baked, ob.foot_ik.baked_start, ob.foot_ik.baked_end = data.action, start, end
+        ob.foot_ik.baked = data.action
+        note_baked(data.action, start, end)
         if target == "NLA":
             push_up(data)
         ob.foot_ik.enabled = False

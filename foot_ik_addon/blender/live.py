@@ -82,7 +82,7 @@ def restore(ob: bpy.types.Object) -> None:
     if not settings.shown:
         return
     for kept in settings.base:
-        bone = ob.pose.bones.get(kept.name)
+        bone = kept_bone(ob, kept)
         if bone is None:
             continue
         if tuple(bone.location) == tuple(kept.shown_location):
@@ -97,13 +97,21 @@ def restore(ob: bpy.types.Object) -> None:
     give_back(ob)
 
 
+def kept_bone(ob: bpy.types.Object, kept: bpy.types.PropertyGroup) -> bpy.types.PoseBone | None:
+    """The bone of kept values; one that was renamed since is where it was among the bones. None if it was deleted."""
+    bones = ob.pose.bones
+    if kept.name in bones:
+        return bones[kept.name]
+    there = bones[kept.index] if kept.index < len(bones) else None
+    return there if there and there.rotation_mode == kept.mode else None
+
+
 def apply(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, frame: float, fps: float) -> None:
     """Write the corrected pose of the frame that the depsgraph has evaluated; the channels hold animated values."""
     evaluated = ob.evaluated_get(depsgraph)
     if not evaluated.is_evaluated or ob.mode == "EDIT" or ob.data.pose_position == "REST":
         return
-    baked = baked_frames(ob)
-    if baked and baked[0] <= frame <= baked[1]:
+    if any(first <= frame <= last for first, last in baked_frames(ob)):
         return
     try:
         rig, weights = read_rig(ob), read_weights(evaluated)
@@ -134,7 +142,7 @@ def keep(ob: bpy.types.Object, names: list[str]) -> None:
     base = ob.foot_ik.base
     if [kept.name for kept in base] != names:
         for kept, name in zip(refilled(ob.foot_ik, "base", len(names)), names, strict=True):
-            kept.name = name
+            kept.name, kept.index = name, ob.pose.bones.find(name)
     for kept in base:
         bone = ob.pose.bones[kept.name]
         kept.mode, kept.rotation = bone.rotation_mode, four(read_rotation(bone))
