@@ -8,7 +8,7 @@ holds something else by then was changed by the user, and stays so.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import bpy
@@ -22,6 +22,8 @@ from .rig import Refusal, read_rig
 from .sampling import layers_of, read_frame
 from .snapshot import refilled
 
+ROUNDED = 1e-5
+"""Channels that differ by less hold the same pose."""
 _suspended: set[int] = set()
 problems: dict[int, str] = {}
 """{session_uid of an object: why it is not corrected}, for the panel."""
@@ -85,16 +87,26 @@ def restore(ob: bpy.types.Object) -> None:
         bone = kept_bone(ob, kept)
         if bone is None:
             continue
-        if tuple(bone.location) == tuple(kept.shown_location):
+        if near(bone.location, kept.shown_location):
             bone.location = kept.location
-        if tuple(bone.scale) == tuple(kept.shown_scale):
+        if near(bone.scale, kept.shown_scale):
             bone.scale = kept.scale
         if bone.rotation_mode != kept.mode:  # Blender has turned what was shown into another mode
             write_rotation(bone, in_mode(to_matrix(kept.mode, kept.rotation), bone.rotation_mode, read_rotation(bone)))
-        elif four(read_rotation(bone)) == tuple(kept.shown_rotation):
+        elif same_rotation(kept.mode, four(read_rotation(bone)), kept.shown_rotation):
             write_rotation(bone, kept.rotation)
     settings.shown = False
     give_back(ob)
+
+
+def near(a: Sequence[float], b: Sequence[float]) -> bool:
+    """Whether two vectors are the same but for what exporters lose when they put poses back by matrices."""
+    return all(abs(x - y) < ROUNDED for x, y in zip(a, b, strict=True))
+
+
+def same_rotation(mode: str, a: Sequence[float], b: Sequence[float]) -> bool:
+    """The same for the channels of a rotation mode, which have several values for one rotation."""
+    return near(a, b) or all(map(near, to_matrix(mode, a), to_matrix(mode, b)))
 
 
 def kept_bone(ob: bpy.types.Object, kept: bpy.types.PropertyGroup) -> bpy.types.PoseBone | None:

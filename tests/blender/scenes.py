@@ -160,6 +160,13 @@ def curve(ob: bpy.types.Object, bone: str, channel: str, index: int) -> bpy.type
     return curves(ob.animation_data.action)[f'pose.bones["{bpy.utils.escape_identifier(bone)}"].{channel}', index]
 
 
+def play(ob: bpy.types.Object, action: bpy.types.Action) -> None:
+    """Make an action with one slot the active one."""
+    ob.animation_data.action = action
+    if bpy.app.version >= (4, 4, 0):
+        ob.animation_data.action_slot = action.slots[0]
+
+
 def remove_curves(ob: bpy.types.Object, keep=lambda path, index: False) -> None:
     """Remove the F-curves of the object's action that are not to be kept."""
     holder = bag(ob)
