@@ -85,15 +85,37 @@ def pieces_in(
     An object lives only until the next is asked for: some are made by Blender for this iteration alone.
     """
     allowed = None if collection is None else {ob.name_full for ob in collection.all_objects}
-    for instance in depsgraph.object_instances:
-        ob = instance.object
-        owner = instance.parent if instance.is_instance else ob
-        if not instance.show_self or (allowed is not None and owner.name_full not in allowed):
+    for ob, owner, matrix, number in shown_instances(depsgraph):
+        if allowed is not None and owner.name_full not in allowed:
             continue
         if is_ground(ob, character, allowed is not None) and owner.name_full != character.name_full:
-            number = tuple(instance.persistent_id) if instance.is_instance else ()  # pyright: ignore[reportGeneralTypeIssues]
             bends = may_deform(ob) or len(owner.modifiers) > 0  # instances of nodes may
-            yield (ob.name_full, owner.name_full, *number), ob, instance.matrix_world.copy(), bends
+            yield (ob.name_full, owner.name_full, *number), ob, matrix, bends
+
+
+def shown_instances(depsgraph: bpy.types.Depsgraph) -> Iterator[tuple]:
+    """(evaluated object, what shows it, world matrix, number among its instances) of all that viewports show.
+
+    In a render too: what only renders show is left out, and what is hidden from them is as the viewport has it, in the
+    frame that it shows.
+    """
+    rendered, seen = depsgraph.mode == "RENDER", set()
+    scene, layer = depsgraph.scene.original, depsgraph.view_layer.name
+    viewport = scene.view_layers[layer].depsgraph if rendered else None
+    for graph in filter(None, (depsgraph, viewport)):
+        for instance in graph.object_instances:
+            ob = instance.object
+            owner = instance.parent if instance.is_instance else ob
+            number = tuple(instance.persistent_id) if instance.is_instance else ()  # pyright: ignore[reportGeneralTypeIssues]
+            key = ob.name_full, owner.name_full, *number
+            if not instance.show_self or key in seen:
+                continue
+            if rendered:
+                seen.add(key)
+                hidden = not owner.original.visible_get(view_layer=scene.view_layers[layer])
+                if hidden or ob.original.hide_viewport:
+                    continue
+            yield ob, owner, instance.matrix_world.copy(), number
 
 
 def may_deform(ob: bpy.types.Object) -> bool:

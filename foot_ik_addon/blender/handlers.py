@@ -56,8 +56,10 @@ HANDLERS = (("frame_change_pre", before_frame), ("frame_change_post", after_fram
 
 
 def register() -> None:
+    # First of all: what other add-ons pose in the same events then stays, in renders too, where `flush` writes all that
+    # is animated.
     for name, function in HANDLERS:
-        getattr(bpy.app.handlers, name).append(function)
+        getattr(bpy.app.handlers, name).insert(0, function)
     # What was live when the add-on was disabled; while it is being enabled Blender hides the data from it.
     bpy.app.timers.register(show_again, first_interval=0.0)
 
