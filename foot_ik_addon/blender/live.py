@@ -199,15 +199,12 @@ def curve_pace(scene: bpy.types.Scene) -> float:
     return scene.render.frame_map_old / scene.render.frame_map_new
 
 
-def refresh(ob: bpy.types.Object, animate: bool = False) -> None:
-    """Show the pose of an object as its settings ask for now, without leaving the frame.
-
-    With `animate` Blender reads its animation anew, which drops what was posed and not keyed.
-    """
+def refresh(ob: bpy.types.Object) -> None:
+    """Show the pose of an object as its settings ask for now, without leaving the frame."""
     if not writable(ob) or ob.session_uid in _suspended:
         return
     restore(ob)
-    ob.update_tag(refresh={"OBJECT", "DATA", "TIME"} if animate else set())
+    ob.update_tag()
     if not ob.foot_ik.enabled:
         return
     here = bpy.context.scene
