@@ -211,7 +211,8 @@ def refresh(ob: bpy.types.Object) -> None:
     for scene in sorted(ob.users_scene, key=lambda scene: scene != here):
         for layer in layers_of(scene, ob):
             layer.update()
-            apply(ob, layer.depsgraph, scene.frame_float, scene_fps(scene))
+            if not ob.foot_ik.shown:  # by the handlers, which this update calls
+                apply(ob, layer.depsgraph, scene.frame_float, scene_fps(scene))
             return
 
 
