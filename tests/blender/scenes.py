@@ -36,6 +36,7 @@ def walker(ground: str = "slope", ready: bool = True, prepare: Callable[[bpy.typ
     """
     key = ground, ready, prepare
     if key not in _files:
+        bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
         build(ground)
         if prepare:
             prepare(rig())
@@ -49,7 +50,7 @@ def walker(ground: str = "slope", ready: bool = True, prepare: Callable[[bpy.typ
 
 
 def build(ground: str) -> None:
-    """Build a scene into the current, empty file."""
+    """Build a scene into the current file, which is empty."""
     scene = bpy.context.scene
     scene.render.fps, scene.frame_start, scene.frame_end = FPS, 1, LAST
     ob = mannequin.Maker().add(scene.collection)

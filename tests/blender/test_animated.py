@@ -5,7 +5,7 @@ The right value is that of a twin: the motion as it is shown, keyed plainly in e
 from __future__ import annotations
 
 import random
-from functools import lru_cache
+from functools import cache
 
 import bpy
 import numpy as np
@@ -148,12 +148,14 @@ NO_BAKE = {tweaked_strip: "leave tweak mode", solo_track: "turn Solo off", actio
 """Refused, for a new action."""
 NO_NLA_BAKE = {tweaked_strip: "leave tweak mode", solo_track: "turn Solo off", nla_switched_off: "turn it on"}
 WAYS = (*map(layered, ("REPLACE", "ADD", "SUBTRACT", "MULTIPLY", "COMBINE")), action_added_to_a_strip, reversed_strip,
-        scaled_strip, repeated_strip, two_strips_that_cross, strip_that_is_held, animated_strip, muted_track, solo_track,
-        nla_switched_off, tweaked_strip, locked_track, driven_and_keyed_object)
+        scaled_strip, repeated_strip, two_strips_that_cross, strip_that_is_held, animated_strip, muted_track,
+        solo_track, nla_switched_off, tweaked_strip, locked_track, driven_and_keyed_object)
+BAKES = [*((way, "NEW_ACTION") for way in WAYS),
+         *((way, "NLA") for way in (*NO_BAKE, nla_switched_off, scaled_strip, repeated_strip, strip_that_is_held))]
 named = pytest.mark.parametrize("animate", WAYS, ids=lambda f: f.__name__)
 
 
-@lru_cache(maxsize=None)
+@cache
 def short(animate):
     """The same way, in a scene of fewer frames and without a skin, which takes time."""
     def prepare(ob):
@@ -210,8 +212,7 @@ def test_the_same_motion_is_corrected_alike_and_without_a_trace(animate):
     assert scenes.gaps(twin, np.array([poses[f] for f in FRAMES])).max() < SAME
 
 
-@named
-@pytest.mark.parametrize("target", ("NEW_ACTION", "NLA"))
+@pytest.mark.parametrize("animate, target", BAKES, ids=lambda v: getattr(v, "__name__", v))
 def test_the_bake_plays_as_live(animate, target):
     ob = scenes.walker("slope", prepare=short(animate))
     refusal = (NO_BAKE if target == "NEW_ACTION" else NO_NLA_BAKE).get(animate)

@@ -1,5 +1,5 @@
-"""Other add-ons that pose the rig in the same events, enabled before and after ours, in the viewport and in renders; renders
-that end early; ground that renders see otherwise.
+"""Other add-ons that pose the rig in the same events, enabled before and after ours, in the viewport and in renders;
+renders that end early; ground that renders see otherwise.
 """
 from __future__ import annotations
 

@@ -106,9 +106,9 @@ def instanced_on_the_skin(ob):
 
 
 CARRIED = (instance_in_the_hand, nested_instance_in_the_hand,
-           *map(constrained, ("CHILD_OF", "COPY_TRANSFORMS", "COPY_LOCATION", "ARMATURE")), child_of_what_is_constrained,
-           child_of_the_skin, in_a_lattice_on_the_character, hooked_to_a_bone, put_on_the_skin_by_nodes,
-           instanced_on_the_skin)
+           *map(constrained, ("CHILD_OF", "COPY_TRANSFORMS", "COPY_LOCATION", "ARMATURE")),
+           child_of_what_is_constrained, child_of_the_skin, in_a_lattice_on_the_character, hooked_to_a_bone,
+           put_on_the_skin_by_nodes, instanced_on_the_skin)
 
 
 @pytest.mark.parametrize("carry", CARRIED, ids=lambda f: f.__name__)
@@ -254,8 +254,9 @@ def thin(ob):
 def nothing_to_stand_on_beside(ob):
     """Meshes without faces or with faces of no size, scaled to nothing, at no place, or of nothing, beside a floor."""
     plate(0.2, "Floor")
-    for name, verts, edges, faces in (("Points", [(0, 0, 1)], [], []), ("Edges", [(0, 0, 1), (1, 1, 1)], [(0, 1)], []),
-                                      ("Empty", [], [], []), ("Line", [(0, 0, 1), (1, 1, 1), (2, 2, 1)], [], [(0, 1, 2)])):
+    line = [(0, 0, 1), (1, 1, 1), (2, 2, 1)]
+    for name, verts, edges, faces in (("Points", line, [], []), ("Edges", line, [(0, 1)], []), ("Empty", [], [], []),
+                                      ("Line", line, [], [(0, 1, 2)])):
         mesh = bpy.data.meshes.new(name)
         mesh.from_pydata(verts, edges, faces)
         bpy.context.scene.collection.objects.link(bpy.data.objects.new(name, mesh))

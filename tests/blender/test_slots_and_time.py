@@ -126,31 +126,28 @@ def test_frame_step_and_preview_range_leave_plan_and_bake_whole(settings):
 STRETCHED = [2 * frame for frame in FRAMES]
 
 
-def stretched(ob, remapped: bool):
-    """The walk, planned, over twice its frames: by time remapping, or with all keys twice as far from each other and
-    twice as many frames a second."""
+def remapped(_ob):
+    """The walk takes twice its frames."""
     scene = bpy.context.scene
     scene.frame_start, scene.frame_end = 2, 2 * scenes.LAST
-    if remapped:
-        scene.render.frame_map_old, scene.render.frame_map_new = 100, 200
-    else:
-        scene.render.fps = 2 * scenes.FPS
-        for curve in scenes.curves(ob.animation_data.action).values():
-            for key in curve.keyframe_points:
-                key.co.x, key.handle_left.x, key.handle_right.x = (
-                    2 * x for x in (key.co.x, key.handle_left.x, key.handle_right.x))
-    assert bpy.ops.foot_ik.plan() == {"FINISHED"}
+    scene.render.frame_map_old, scene.render.frame_map_new = 100, 200
+
+
+def far_keys(ob):
+    """The same with all keys twice as far from each other, at twice as many frames a second."""
+    scene = bpy.context.scene
+    scene.frame_start, scene.frame_end, scene.render.fps = 2, 2 * scenes.LAST, 2 * scenes.FPS
+    for curve in scenes.curves(ob.animation_data.action).values():
+        for key in curve.keyframe_points:
+            key.co.x, key.handle_left.x, key.handle_right.x = (
+                2 * x for x in (key.co.x, key.handle_left.x, key.handle_right.x))
 
 
 @pytest.mark.parametrize("target", ("NEW_ACTION", "NLA"))
 def test_time_remapping_is_as_keys_farther_apart_live_and_baked(target):
-    ob = scenes.walker("slope", ready=False)
-    assert bpy.ops.foot_ik.detect_legs() == {"FINISHED"}
-    stretched(ob, remapped=False)
+    ob = scenes.walker("slope", prepare=far_keys)
     raw, twin = scenes.shown_over(ob, STRETCHED), live_poses(ob, STRETCHED)
-    ob = scenes.walker("slope", ready=False)
-    assert bpy.ops.foot_ik.detect_legs() == {"FINISHED"}
-    stretched(ob, remapped=True)
+    ob = scenes.walker("slope", prepare=remapped)
     assert scenes.gaps(scenes.shown_over(ob, STRETCHED), raw).max() < SAME
     frames = (*STRETCHED, 3, 41, 77)
     poses = live_poses(ob, frames)
@@ -162,9 +159,7 @@ def test_time_remapping_is_as_keys_farther_apart_live_and_baked(target):
 
 @pytest.mark.parametrize("target", ("NEW_ACTION", "NLA"))
 def test_a_part_of_remapped_time_is_baked_alone(target):
-    ob = scenes.walker("slope", ready=False)
-    assert bpy.ops.foot_ik.detect_legs() == {"FINISHED"}
-    stretched(ob, remapped=True)
+    ob = scenes.walker("slope", prepare=remapped)
     raw, poses = scenes.shown_over(ob, STRETCHED), live_poses(ob, STRETCHED)
     bake(target=target, frame_start=35, frame_end=70)
     wanted = np.where([[[[35 <= f <= 70]]] for f in STRETCHED], poses, raw)
