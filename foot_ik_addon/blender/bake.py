@@ -13,12 +13,12 @@ from ..core.rotations import nearest_rotation
 from . import live
 from .apply import Channels, Weights, corrected_channels, in_range, joined_weights, read_weights, saved_plan
 from .channels import in_mode, rotation_path
-from .compat import assign_action, ensured_bag, ensured_fcurve, slot_identifier
+from .compat import assign_action, ensured_bag, ensured_fcurve, slot_identifier, use_slot
 from .fingerprint import fingerprint
 from .ground import MeshGround
 from .keys import BEZIER, LINEAR, Keys, audible, goes_round, key_modifiers, merge_keys
 from .planning import Steps
-from .refusals import constraint_check, refuse_baked, refuse_unmovable, writable_or_refuse
+from .refusals import constraint_check, note_baked, refuse_baked, refuse_unmovable, writable_or_refuse
 from .reporting import bake_report, keep_report, report_to_follow
 from .rig import Refusal, Rig, read_rig
 from .sampling import Sample, joined, layer_of, read_frame
@@ -46,14 +46,17 @@ def bake(scene: bpy.types.Scene, ob: bpy.types.Object, start: int, end: int, ste
         report = old and bake_report(ob, rig, sample, live.scene_fps(scene), ground, channels, weights, old)
         keys = keys_of(ob, rig, channels, sample, *animated_values(scene, ob, rig, (start, start - 1, end + 1)))
         data = ob.animation_data or ob.animation_data_create()
+        pace = live.curve_pace(scene)
+        played = scene.frame_start * pace, scene.frame_end * pace
         if target == "NLA":
-            push_down(data, scene, ob.name + SUFFIX)
+            push_down(data, played, ob.name + SUFFIX)
         else:
             copy_action(ob, data)
-        write_keys(ob, data, keys, frames, LINEAR if step == 1 else BEZIER, (scene.frame_start, scene.frame_end))
+        write_keys(ob, data, keys, np.array(frames) * pace, pace, LINEAR if step == 1 else BEZIER, played)
         if ob.foot_ik.baked is not None:  # an earlier bake that is no longer played is kept
             ob.foot_ik.baked.use_fake_user = True
-        ob.foot_ik.baked, ob.foot_ik.baked_start, ob.foot_ik.baked_end = data.action, start, end
+        ob.foot_ik.baked = data.action
+        note_baked(data.action, start, end)
         if target == "NLA":
             push_up(data)
         ob.foot_ik.enabled = False
@@ -147,21 +150,21 @@ def keys_of(ob: bpy.types.Object, rig: Rig, channels: Channels, sample: Sample, 
             for (name, path), rows in values.items() for i, column in enumerate(rows.T)]
 
 
-def write_keys(ob: bpy.types.Object, data: bpy.types.AnimData, keys: list[Keys], frames: list[int], interpolation: int,
-               played: tuple[int, int]) -> None:
-    """Replace the keys between the first and the last frame by new ones.
+def write_keys(ob: bpy.types.Object, data: bpy.types.AnimData, keys: list[Keys], at: np.ndarray, pace: float,
+               interpolation: int, played: tuple[float, float]) -> None:
+    """Replace the keys between the first and the last of the times `at` (F,), in frames of the curves, by new ones.
 
     Outside of them the curves play on as they did: keys stay, and where there are some on a side, the frame next to
-    the range on that side is keyed as animated. `played` is the scene's range, over which modifiers are keyed; but what
-    goes round and round goes on to do so.
+    the range on that side, `pace` away, is keyed as animated. `played` is the scene's range, over which modifiers are
+    keyed; but what goes round and round goes on to do so.
     """
     bag = ensured_bag(data, ob)
     paths = {row: f'pose.bones["{bpy.utils.escape_identifier(row.bone)}"].{row.path}' for row in keys}
     curves = {row: bag.fcurves.find(path, index=row.index) for row, path in paths.items()}
     times = [p.co.x for c in curves.values() if c for p in (*c.keyframe_points[:1], *c.keyframe_points[-1:])]
-    sides = [frame for frame, there in ((frames[0] - 1, min(times, default=np.inf) < frames[0] - 0.5),
-                                        (frames[-1] + 1, max(times, default=-np.inf) > frames[-1] + 0.5)) if there]
-    rounds = {row for row, curve in curves.items() if curve and goes_round(curve, frames[0], frames[-1], played)}
+    sides = [time for time, there in ((at[0] - pace, min(times, default=np.inf) < at[0] - pace / 2),
+                                      (at[-1] + pace, max(times, default=-np.inf) > at[-1] + pace / 2)) if there]
+    rounds = {row for row, curve in curves.items() if curve and goes_round(curve, at[0], at[-1], played)}
     for row, path in paths.items():
         curve = curves[row] or ensured_fcurve(bag, path, row.index, row.bone)
         audible(curve, bag, row.bone)
@@ -169,7 +172,7 @@ def write_keys(ob: bpy.types.Object, data: bpy.types.AnimData, keys: list[Keys],
             key_modifiers(curve, played)
         if rounds and curves[row] is None:
             curve.modifiers.new("CYCLES")
-        merge_keys(curve, row, np.array(frames, float), sides, interpolation)
+        merge_keys(curve, row, at, sides, interpolation)
 
 
 def refuse_animation(ob: bpy.types.Object, target: str) -> None:
@@ -206,7 +209,7 @@ def copy_action(ob: bpy.types.Object, data: bpy.types.AnimData) -> None:
     assign_action(data, new, slot)
 
 
-def push_down(data: bpy.types.AnimData, scene: bpy.types.Scene, name: str) -> None:
+def push_down(data: bpy.types.AnimData, played: tuple[float, float], name: str) -> None:
     """Move the active action into a strip of its own that plays as before, and make an empty action active."""
     old, slot = data.action, slot_identifier(data)
     if old is not None:
@@ -215,9 +218,8 @@ def push_down(data: bpy.types.AnimData, scene: bpy.types.Scene, name: str) -> No
         track = data.nla_tracks.new()
         track.name = old.name
         strip = track.strips.new(old.name, int(old.frame_range[0]), old)
-        if slot is not None:
-            strip.action_slot = next(s for s in old.slots if s.identifier == slot)
-        start, end = min(old.frame_range[0], scene.frame_start), max(old.frame_range[1], scene.frame_end)
+        use_slot(strip, slot)
+        start, end = min(old.frame_range[0], played[0]), max(old.frame_range[1], played[1])
         strip.use_auto_blend = False
         strip.action_frame_start, strip.action_frame_end = start, end
         strip.frame_start, strip.frame_end = start, end
@@ -235,6 +237,6 @@ def push_up(data: bpy.types.AnimData) -> None:
     track = data.nla_tracks.new()
     track.name = action.name
     strip = track.strips.new(action.name, round(action.frame_range[0]), action)
-    if slot is not None:
-        strip.action_slot = next(s for s in action.slots if s.identifier == slot)
+    use_slot(strip, slot)
+    strip.frame_start, strip.frame_end = action.frame_range
     strip.blend_type, strip.extrapolation = "REPLACE", "NOTHING"

@@ -53,12 +53,16 @@ def ensured_fcurve(bag: Bag, path: str, index: int, group: str) -> bpy.types.FCu
 
 
 def assign_action(data: bpy.types.AnimData, action: bpy.types.Action | None, like: str | None) -> None:
-    """Make an action active, or none, on the slot of the identifier `like` where it has one."""
+    """Make an action active, on the slot of the identifier `like`, or none."""
     data.action = action
-    if HAS_SLOTS and action is not None and like is not None:
-        slot = next((s for s in action.slots if s.identifier == like), None)
-        if slot is not None:
-            data.action_slot = slot
+    if action is not None:
+        use_slot(data, like)
+
+
+def use_slot(player: bpy.types.AnimData | bpy.types.NlaStrip, identifier: str | None) -> None:
+    """Play that slot of an action; None plays nothing of it, as it does where the user has assigned no slot."""
+    if HAS_SLOTS:
+        player.action_slot = next((s for s in player.action.slots if s.identifier == identifier), None)
 
 
 def slot_identifier(data: bpy.types.AnimData) -> str | None:

@@ -25,7 +25,8 @@ def fingerprint(scene: bpy.types.Scene, ob: bpy.types.Object) -> str:
     def add(*values: object) -> None:
         digest.update(repr(values).encode())
 
-    add(scene.frame_start, scene.frame_end, scene.render.fps, round(scene.render.fps_base, 6))
+    add(scene.frame_start, scene.frame_end, scene.render.fps, round(scene.render.fps_base, 6),
+        scene.render.frame_map_old, scene.render.frame_map_new)
     add(*(getattr(settings, name) for name in PLANNED))
     for leg in settings.legs:
         add(*(getattr(leg, name) for name in PLANNED_LEG))

@@ -83,14 +83,14 @@ def off_floor(height: float) -> float:
 
 def skin_of(ob: bpy.types.Object, leg: LegBones) -> np.ndarray:
     """(N, 3): the vertices that the foot bone holds, in its own space; none where no mesh is skinned to it."""
-    rest = np.linalg.inv(np.array(ob.data.bones[leg.foot].matrix_local))
+    rest = np.linalg.inv(np.array(ob.data.bones[leg.foot].matrix_local, float))
     found = [np.empty((0, 3))]
     for child in bpy.data.objects:
         group = child.vertex_groups.get(leg.foot) if child.type == "MESH" and child.find_armature() == ob else None
         if group is None:
             continue
         held = [v.co for v in child.data.vertices if weight_share(v, group.index) > HOLDS]
-        to_rest = rest @ np.array(ob.matrix_world.inverted_safe() @ child.matrix_world)
+        to_rest = rest @ np.array(ob.matrix_world.inverted_safe() @ child.matrix_world, float)
         found.append(transform(to_rest, np.array(held).reshape(-1, 3)))
     return np.concatenate(found)
 

@@ -19,18 +19,33 @@ def before_frame(scene: bpy.types.Scene, *_: object) -> None:
 def after_frame(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     """Correct what Blender has evaluated, in the viewport and in renders."""
     for ob in live.live_rigs(scene):
-        live.apply(ob, depsgraph, scene.frame_current_final, live.scene_fps(scene))
+        live.apply(ob, depsgraph, scene.frame_float, live.scene_fps(scene))
+
+
+@persistent
+def before_edit(scene: bpy.types.Scene, *_: object) -> None:
+    """Hand the animated pose to Blender where keys were edited: it then animates the frame anew and calls no frame
+    handler."""
+    graphs = [layer.depsgraph for layer in scene.view_layers]
+    if any(graph and graph.id_type_updated("ACTION") for graph in graphs):
+        for ob in live.shown_rigs(scene.objects):
+            live.restore(ob)
 
 
 @persistent
 def after_edit(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
-    """Correct again where keys were edited: Blender then animates the frame anew and calls no frame handler."""
-    edited = {update.id.original for update in depsgraph.updates if isinstance(update.id, bpy.types.Action)}
-    if not edited or depsgraph.mode == "RENDER":
+    """Correct again where keys were edited; Blender evaluates once more what is written here.
+
+    It must not be asked to from here: where it has just built its relations anew, as for another action, versions
+    before 5.2 crash. It then has not told before the evaluation, so that is for later.
+    """
+    if depsgraph.mode == "RENDER" or not depsgraph.id_type_updated("ACTION"):
         return
     for ob in live.live_rigs(scene):
-        if ob.foot_ik.shown and ob.animation_data and ob.animation_data.action in edited:
-            live.refresh(ob, animate=True)
+        if not ob.foot_ik.shown:
+            live.apply(ob, depsgraph, scene.frame_float, live.scene_fps(scene))
+        elif not bpy.app.timers.is_registered(show_again):
+            bpy.app.timers.register(show_again, first_interval=0.0)
 
 
 @persistent
@@ -50,14 +65,16 @@ def show_again(*_: object) -> None:
 
 
 HANDLERS = (("frame_change_pre", before_frame), ("frame_change_post", after_frame),
-            ("depsgraph_update_post", after_edit), ("save_pre", before_save),
+            ("depsgraph_update_pre", before_edit), ("depsgraph_update_post", after_edit), ("save_pre", before_save),
             ("save_post", show_again), ("save_post_fail", show_again), ("undo_post", show_again),
             ("redo_post", show_again), ("load_post", show_again))
 
 
 def register() -> None:
+    # First of all: what other add-ons pose in the same events then stays, in renders too, where `flush` writes all that
+    # is animated.
     for name, function in HANDLERS:
-        getattr(bpy.app.handlers, name).append(function)
+        getattr(bpy.app.handlers, name).insert(0, function)
     # What was live when the add-on was disabled; while it is being enabled Blender hides the data from it.
     bpy.app.timers.register(show_again, first_interval=0.0)
 

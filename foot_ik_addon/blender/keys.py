@@ -40,8 +40,8 @@ def audible(curve: bpy.types.FCurve, bag: Bag, bone: str) -> None:
         curve.group = own if own is not None and not own.mute else bag.groups.new(bone)
 
 
-def goes_round(curve: bpy.types.FCurve, first: int, last: int, played: tuple[int, int]) -> bool:
-    """Whether a curve only repeats its keys, and frames `first` to `last` are whole rounds, all that there is of it and
+def goes_round(curve: bpy.types.FCurve, first: float, last: float, played: tuple[float, float]) -> bool:
+    """Whether a curve only repeats its keys, and `first` to `last` are whole rounds, all that there is of it and
     all that is played: then it can go on repeating the keys that are baked there."""
     times = [p.co.x for p in curve.keyframe_points]
     if not len(curve.modifiers) or not times or any(m.type != "CYCLES" or m.mute for m in curve.modifiers):
@@ -51,7 +51,7 @@ def goes_round(curve: bpy.types.FCurve, first: int, last: int, played: tuple[int
     return inside and (span == 0 or abs((last - first) / span - round((last - first) / span)) < 1e-6)
 
 
-def key_modifiers(curve: bpy.types.FCurve, played: tuple[int, int]) -> None:
+def key_modifiers(curve: bpy.types.FCurve, played: tuple[float, float]) -> None:
     """Replace the modifiers of a curve by a key in each frame of its keys and of the scene."""
     if not len(curve.modifiers):
         return
@@ -63,7 +63,7 @@ def key_modifiers(curve: bpy.types.FCurve, played: tuple[int, int]) -> None:
     write_points(curve, new_points(frames, values, LINEAR))
 
 
-def merge_keys(curve: bpy.types.FCurve, row: Keys, frames: np.ndarray, sides: list[int], interpolation: int) -> None:
+def merge_keys(curve: bpy.types.FCurve, row: Keys, frames: np.ndarray, sides: list[float], interpolation: int) -> None:
     """Put keys into a curve in the place of those between the first and the last of them."""
     old, fresh = read_points(curve), new_points(frames, row.values, interpolation)
     for frame in sides:

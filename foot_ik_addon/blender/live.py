@@ -8,7 +8,7 @@ holds something else by then was changed by the user, and stays so.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import bpy
@@ -22,6 +22,8 @@ from .rig import Refusal, read_rig
 from .sampling import layers_of, read_frame
 from .snapshot import refilled
 
+ROUNDED = 1e-5
+"""Channels that differ by less hold the same pose."""
 _suspended: set[int] = set()
 problems: dict[int, str] = {}
 """{session_uid of an object: why it is not corrected}, for the panel."""
@@ -83,19 +85,38 @@ def restore(ob: bpy.types.Object) -> None:
     if not settings.shown:
         return
     for kept in settings.base:
-        bone = ob.pose.bones.get(kept.name)
+        bone = kept_bone(ob, kept)
         if bone is None:
             continue
-        if tuple(bone.location) == tuple(kept.shown_location):
+        if near(bone.location, kept.shown_location):
             bone.location = kept.location
-        if tuple(bone.scale) == tuple(kept.shown_scale):
+        if near(bone.scale, kept.shown_scale):
             bone.scale = kept.scale
         if bone.rotation_mode != kept.mode:  # Blender has turned what was shown into another mode
             write_rotation(bone, in_mode(to_matrix(kept.mode, kept.rotation), bone.rotation_mode, read_rotation(bone)))
-        elif four(read_rotation(bone)) == tuple(kept.shown_rotation):
+        elif same_rotation(kept.mode, four(read_rotation(bone)), kept.shown_rotation):
             write_rotation(bone, kept.rotation)
     settings.shown = False
     give_back(ob)
+
+
+def near(a: Sequence[float], b: Sequence[float]) -> bool:
+    """Whether two vectors are the same but for what exporters lose when they put poses back by matrices."""
+    return all(abs(x - y) < ROUNDED for x, y in zip(a, b, strict=True))
+
+
+def same_rotation(mode: str, a: Sequence[float], b: Sequence[float]) -> bool:
+    """The same for the channels of a rotation mode, which have several values for one rotation."""
+    return near(a, b) or all(map(near, to_matrix(mode, a), to_matrix(mode, b)))
+
+
+def kept_bone(ob: bpy.types.Object, kept: bpy.types.PropertyGroup) -> bpy.types.PoseBone | None:
+    """The bone of kept values; one that was renamed since is where it was among the bones. None if it was deleted."""
+    bones = ob.pose.bones
+    if kept.name in bones:
+        return bones[kept.name]
+    there = bones[kept.index] if kept.index < len(bones) else None
+    return there if there and there.rotation_mode == kept.mode else None
 
 
 def apply(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, frame: float, fps: float) -> None:
@@ -103,8 +124,7 @@ def apply(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, frame: float, fp
     evaluated = ob.evaluated_get(depsgraph)
     if not evaluated.is_evaluated or ob.mode == "EDIT" or ob.data.pose_position == "REST":
         return
-    baked = baked_frames(ob)
-    if baked and baked[0] <= frame <= baked[1]:
+    if any(first <= frame <= last for first, last in baked_frames(ob)):
         return
     try:
         rig, weights = read_rig(ob), read_weights(evaluated)
@@ -137,7 +157,7 @@ def keep(ob: bpy.types.Object, names: list[str]) -> None:
     base = ob.foot_ik.base
     if [kept.name for kept in base] != names:
         for kept, name in zip(refilled(ob.foot_ik, "base", len(names)), names, strict=True):
-            kept.name = name
+            kept.name, kept.index = name, ob.pose.bones.find(name)
     for kept in base:
         bone = ob.pose.bones[kept.name]
         kept.mode, kept.rotation = bone.rotation_mode, four(read_rotation(bone))
@@ -173,25 +193,29 @@ def write(ob: bpy.types.Object, channels: Channels) -> None:
 
 
 def scene_fps(scene: bpy.types.Scene) -> float:
-    return scene.render.fps / scene.render.fps_base
+    """Frames of a scene per second of its clip, of which Blender's time remapping makes more or fewer."""
+    return scene.render.fps / scene.render.fps_base / curve_pace(scene)
 
 
-def refresh(ob: bpy.types.Object, animate: bool = False) -> None:
-    """Show the pose of an object as its settings ask for now, without leaving the frame.
+def curve_pace(scene: bpy.types.Scene) -> float:
+    """How far time goes on in F-curves and NLA strips from one frame of a scene to the next: 1 unless remapped."""
+    return scene.render.frame_map_old / scene.render.frame_map_new
 
-    With `animate` Blender reads its animation anew, which drops what was posed and not keyed.
-    """
+
+def refresh(ob: bpy.types.Object) -> None:
+    """Show the pose of an object as its settings ask for now, without leaving the frame."""
     if not writable(ob) or ob.session_uid in _suspended:
         return
     restore(ob)
-    ob.update_tag(refresh={"OBJECT", "DATA", "TIME"} if animate else set())
+    ob.update_tag()
     if not ob.foot_ik.enabled:
         return
     here = bpy.context.scene
     for scene in sorted(ob.users_scene, key=lambda scene: scene != here):
         for layer in layers_of(scene, ob):
             layer.update()
-            apply(ob, layer.depsgraph, scene.frame_current_final, scene_fps(scene))
+            if not ob.foot_ik.shown:  # by the handlers, which this update calls
+                apply(ob, layer.depsgraph, scene.frame_float, scene_fps(scene))
             return
 
 

@@ -61,7 +61,7 @@ class Instancers:
 
     def visit(self, depsgraph: bpy.types.Depsgraph, _frame: float) -> None:
         names = {key[1] for key in self.ground.index if is_instance(key)}
-        self.world.append({name: np.array(ob.evaluated_get(depsgraph).matrix_world)
+        self.world.append({name: np.array(ob.evaluated_get(depsgraph).matrix_world, float)
                            for name in names if (ob := named(name)) is not None})
 
 
@@ -242,9 +242,9 @@ def rays(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, frame: float) -> 
         for k in (HEEL, BALL) if sole else ():
             bone = evaluated.pose.bones.get(leg.toe if sole.on_toe[k] and leg.toe else leg.foot)
             if bone is not None:
-                points.append(np.array(evaluated.matrix_world @ bone.matrix) @ (*sole.points[k], 1.0))
+                points.append(np.array(evaluated.matrix_world @ bone.matrix, float) @ (*sole.points[k], 1.0))
                 legs.append(i)
-    ground, floor = MeshGround(ob), np.array(carrier(ob, depsgraph))
+    ground, floor = MeshGround(ob), np.array(carrier(ob, depsgraph), float)
     ground.visit(depsgraph, frame)
     ground.settle(floor[None], unit)
     to_world = floor @ np.diag([unit, unit, unit, 1.0])

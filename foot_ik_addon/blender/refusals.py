@@ -6,11 +6,14 @@ from math import pi
 
 import bpy
 
+from .flush import flat
 from .rig import Refusal, Rig
 from .sampling import placed
 
 CHAINS = {"IK", "SPLINE_IK"}
 """Constraints that move other bones than the one that has them."""
+BAKED = "foot_ik_baked"
+"""Custom property of an action: first and last frame of each baked correction in it, one after the other."""
 OFF = 0.01
 """A bone that is farther than this from where its channels put it (radians, or lengths of itself) is moved by something
 else."""
@@ -87,19 +90,29 @@ def constraint_moves(bone: bpy.types.PoseBone) -> bool:
     return away > OFF * bone.length or min(turned, 2 * pi - turned) > OFF
 
 
-def baked_frames(ob: bpy.types.Object) -> tuple[int, int] | None:
-    """First and last frame of the baked correction that the animation of an object plays; None where it plays none."""
-    settings, data = ob.foot_ik, ob.animation_data
-    if settings.baked is None or data is None:
-        return None
-    strips = (strip for track in data.nla_tracks if not track.mute for strip in track.strips if not strip.mute)
-    plays = data.action == settings.baked or any(strip.action == settings.baked for strip in strips)
-    return (settings.baked_start, settings.baked_end) if plays else None
+def note_baked(action: bpy.types.Action, start: int, end: int) -> None:
+    """Note on an action, of which copies have the note too, that it holds a baked correction from frame to frame."""
+    action[BAKED] = [*action.get(BAKED, ()), start, end]
+
+
+def baked_frames(ob: bpy.types.Object) -> list[tuple[int, int]]:
+    """First and last frame of each run of frames in which the animation of an object plays a baked correction."""
+    data, runs = ob.animation_data, []
+    if data is None:
+        return runs
+    strips = (strip for track in data.nla_tracks if not track.mute for strip in flat(track.strips) if not strip.mute)
+    notes = [list(action.get(BAKED, ())) for action in (data.action, *(strip.action for strip in strips)) if action]
+    for start, end in sorted(run for note in notes for run in zip(note[::2], note[1::2], strict=False)):
+        if runs and start <= runs[-1][1] + 1:
+            runs[-1] = runs[-1][0], max(runs[-1][1], end)
+        else:
+            runs.append((start, end))
+    return runs
 
 
 def refuse_baked(ob: bpy.types.Object, start: int, end: int) -> None:
     """Refuse frames that hold a baked correction: to correct them again would lift the feet twice."""
-    baked = baked_frames(ob)
-    if baked and start <= baked[1] and baked[0] <= end:
-        raise Refusal(f"Frames {baked[0]} to {baked[1]} play the bake {ob.foot_ik.baked.name}, where the feet are "
-                      "corrected already: make the original action active again, or mute the baked track")
+    for first, last in baked_frames(ob):
+        if start <= last and first <= end:
+            raise Refusal(f"Frames {first} to {last} of {ob.name} play a bake, where the feet are corrected already: "
+                          "make the original action active again, or mute the baked track")

@@ -36,13 +36,16 @@ class Sample:
 
 
 def read_frame(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph, frame: float) -> Sample:
-    """The rig as the depsgraph has evaluated it, a sample of one frame. Nothing is read from the original object."""
+    """The rig as the depsgraph has evaluated it, a sample of one frame. Nothing is read from the original object.
+
+    In double precision, which NumPy does not make of matrices by itself from Blender 5.2 on.
+    """
     evaluated = ob.evaluated_get(depsgraph)
     bones = evaluated.pose.bones
-    pose = {n: np.array(bones[n].matrix)[None] for n in rig.bones}
-    basis = {n: np.array(bones[n].matrix_basis)[None] for n in rig.bones}
-    return Sample(np.array([frame]), np.array(evaluated.matrix_world)[None],
-                  np.array(carrier(ob, depsgraph))[None], pose, basis, location_axes(bones[rig.pelvis])[None])
+    pose = {n: np.array(bones[n].matrix, float)[None] for n in rig.bones}
+    basis = {n: np.array(bones[n].matrix_basis, float)[None] for n in rig.bones}
+    return Sample(np.array([frame]), np.array(evaluated.matrix_world, float)[None],
+                  np.array(carrier(ob, depsgraph), float)[None], pose, basis, location_axes(bones[rig.pelvis])[None])
 
 
 def joined(samples: list[Sample]) -> Sample:
@@ -98,7 +101,7 @@ def location_axes(bone: bpy.types.PoseBone) -> np.ndarray:
     if bone.bone.use_connect and bone.parent:
         return np.zeros((3, 3))
     heads = [placed(bone, Matrix.Translation(v)).translation for v in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))]
-    return np.array([head - heads[0] for head in heads[1:]]).T
+    return np.array([head - heads[0] for head in heads[1:]], float).T
 
 
 def to_clip(sample: Sample, rig: Rig, fps: float, unit: float | None = None) -> tuple[Clip, np.ndarray]:

@@ -28,11 +28,13 @@ class FOOT_IK_OT_leg_add(Fix, bpy.types.Operator):
     bl_label = "Add Leg"
 
     def execute(self, context: bpy.types.Context) -> set[str]:
-        settings = context.object.foot_ik
+        ob = context.object
+        settings = ob.foot_ik
         names = {leg.name for leg in settings.legs}
         leg = settings.legs.add()
         leg.name = next(name for name in map("Leg {}".format, range(1, 999)) if name not in names)
         settings.active_leg = len(settings.legs) - 1
+        live.refresh(ob)
         return {"FINISHED"}
 
 

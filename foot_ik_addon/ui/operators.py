@@ -43,6 +43,9 @@ class OnArmature:
         if ob is None or ob.type != "ARMATURE":
             cls.poll_message_set("Select an armature first")
             return False
+        if ob.library is not None:
+            cls.poll_message_set(f"{ob.name} is linked from another file: make a library override of it first")
+            return False
         return True
 
 

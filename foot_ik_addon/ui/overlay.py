@@ -63,7 +63,7 @@ def draw_footprints(context: bpy.types.Context) -> None:
     rigs = [ob for ob in planned_rigs(context) if ob.foot_ik.show_footprints or ob.foot_ik.show_rays]
     if not rigs:
         return
-    depsgraph, frame = context.view_layer.depsgraph, context.scene.frame_current_final
+    depsgraph, frame = context.view_layer.depsgraph, context.scene.frame_float
     draw_batches([b for ob in rigs for b in batches(ob, depsgraph, frame)], context.preferences.system.pixel_size)
 
 

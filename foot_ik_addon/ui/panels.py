@@ -102,7 +102,7 @@ def state_text(scene: bpy.types.Scene, ob: bpy.types.Object) -> tuple[str, str]:
         return str(refusal), "ERROR"
     baked = baked_frames(ob)
     if baked:  # the bake is another clip than that which was planned, but nothing is amiss
-        return f"Baked frames {baked[0]}\u2013{baked[1]}", "CHECKMARK"
+        return "Baked frames " + ", ".join(f"{first}\u2013{last}" for first, last in baked), "CHECKMARK"
     if state.plan_state(scene, ob) == "STALE":
         return "Plan is out of date: clip, ground, contacts or settings have changed", "ERROR"
     return f"Planned frames {saved.start}\u2013{saved.start + len(saved.plan) - 1}", "CHECKMARK"

@@ -64,6 +64,7 @@ class FootIKBase(bpy.types.PropertyGroup):
     """The animated values of one bone's channels, put back before every evaluation and on every way out, and what is
     shown instead."""
 
+    index: IntProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     mode: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     rotation: FloatVectorProperty(size=4, options={"HIDDEN"}, override=OVERRIDABLE)
     location: FloatVectorProperty(size=3, options={"HIDDEN"}, override=OVERRIDABLE)
@@ -211,8 +212,6 @@ class FootIKSettings(bpy.types.PropertyGroup):
     bake_target: EnumProperty(name="Target", description="Where the keys go", default="NEW_ACTION", items=BAKE_TARGETS,
                               options=FIXED, override=OVERRIDABLE)
     baked: PointerProperty(type=bpy.types.Action, options={"HIDDEN"}, override=OVERRIDABLE)
-    baked_start: IntProperty(options={"HIDDEN"}, override=OVERRIDABLE)
-    baked_end: IntProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     plan: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     footprints: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     fingerprint: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)

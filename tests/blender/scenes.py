@@ -36,6 +36,7 @@ def walker(ground: str = "slope", ready: bool = True, prepare: Callable[[bpy.typ
     """
     key = ground, ready, prepare
     if key not in _files:
+        bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
         build(ground)
         if prepare:
             prepare(rig())
@@ -49,7 +50,7 @@ def walker(ground: str = "slope", ready: bool = True, prepare: Callable[[bpy.typ
 
 
 def build(ground: str) -> None:
-    """Build a scene into the current, empty file."""
+    """Build a scene into the current file, which is empty."""
     scene = bpy.context.scene
     scene.render.fps, scene.frame_start, scene.frame_end = FPS, 1, LAST
     ob = mannequin.Maker().add(scene.collection)
@@ -158,6 +159,13 @@ def curves(action: bpy.types.Action) -> dict[tuple[str, int], bpy.types.FCurve]:
 
 def curve(ob: bpy.types.Object, bone: str, channel: str, index: int) -> bpy.types.FCurve:
     return curves(ob.animation_data.action)[f'pose.bones["{bpy.utils.escape_identifier(bone)}"].{channel}', index]
+
+
+def play(ob: bpy.types.Object, action: bpy.types.Action) -> None:
+    """Make an action with one slot the active one."""
+    ob.animation_data.action = action
+    if bpy.app.version >= (4, 4, 0):
+        ob.animation_data.action_slot = action.slots[0]
 
 
 def remove_curves(ob: bpy.types.Object, keep=lambda path, index: False) -> None:

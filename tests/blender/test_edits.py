@@ -3,6 +3,7 @@ from pathlib import Path
 
 import bpy
 import pytest
+from blender import scenes
 
 SLOPE = Path(__file__).resolve().parents[2] / "sample_scenes" / "slope.blend"
 
@@ -73,3 +74,53 @@ def test_edits_show_as_they_are_while_not_live(addon, rig):
     at_once = pose(rig)
     bpy.context.scene.frame_set(25)
     assert apart(at_once, pose(rig)) < 1e-6
+
+
+def other_action(ob):
+    scenes.play(ob, ob.animation_data.action.copy())
+
+
+def other_action_with_other_keys(ob):
+    other_action(ob)
+    scenes.curve(ob, "thigh.L", "rotation_quaternion", 1).keyframe_points[5].co.y += 0.1
+
+
+def key_on_a_channel_that_has_none(ob):
+    ob.pose.bones["hand.L"].scale = (1.1, 1.1, 1.1)
+    ob.pose.bones["hand.L"].keyframe_insert("scale")
+
+
+def constraint(ob):
+    ob.pose.bones["head"].constraints.new("DAMPED_TRACK").target = bpy.data.objects["Ground"]
+    ob.animation_data.action.update_tag()
+
+
+def duplicate(ob):
+    ob.select_set(True)
+    bpy.ops.object.duplicate()
+    bpy.context.view_layer.objects.active = ob
+
+
+def deleted_ground(ob):
+    bpy.data.objects.remove(bpy.data.objects["Ground"])
+    ob.animation_data.action.update_tag()
+
+
+@pytest.mark.parametrize("change", (other_action, other_action_with_other_keys, key_on_a_channel_that_has_none,
+                                    constraint, duplicate, deleted_ground), ids=lambda f: f.__name__)
+def test_what_makes_blender_build_its_relations_anew_while_live(change):
+    """Blender before 5.2 crashed where a handler had it evaluate the scene within that."""
+    ob = scenes.walker("slope")
+    scenes.visit(20)
+    ob.foot_ik.enabled = True
+    for _ in range(2):
+        if change is not deleted_ground or "Ground" in bpy.data.objects:
+            change(ob)
+        bpy.context.view_layer.update()
+        ob.foot_ik.influence = 1.0
+        bpy.context.view_layer.update()
+        at_once = scenes.shown(ob)
+        scenes.visit(3)
+        assert scenes.gaps(scenes.shown(ob, 20), at_once).max() < 1e-5
+    ob.foot_ik.enabled = False
+    assert scenes.gaps(scenes.shown(ob, 20), at_once).max() > 0.01

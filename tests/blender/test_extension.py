@@ -11,8 +11,8 @@ OPERATORS = ("detect_legs", "plan", "bake", "clear")
 SETTINGS = ("enabled", "influence", "pelvis", "legs", "ground_source", "ground_collection", "floor_height", "contacts")
 WEIGHTS = ("position_weight", "rotation_weight", "lock_weight")
 LEG = ("name", "upper", "lower", "foot", "toe", "enabled", *WEIGHTS, "solver", "reach", "max_stretch")
-HANDLERS = ("frame_change_pre", "frame_change_post", "depsgraph_update_post", "save_pre", "save_post", "undo_post",
-            "redo_post", "load_post")
+HANDLERS = ("frame_change_pre", "frame_change_post", "depsgraph_update_pre", "depsgraph_update_post", "save_pre",
+            "save_post", "undo_post", "redo_post", "load_post")
 
 
 def ours():

@@ -1,0 +1,279 @@
+"""What people do with a file around the correction: undo, edits, duplicates, other files."""
+from __future__ import annotations
+
+import bpy
+import numpy as np
+import pytest
+from blender import scenes
+
+FRAME = 20
+SAME = 1e-5
+
+
+@pytest.fixture
+def ob():
+    ob = scenes.walker("slope")
+    scenes.visit(FRAME)
+    return ob
+
+
+def live(ob):
+    ob.foot_ik.enabled = True
+    return scenes.shown(ob)
+
+
+# Undo and redo
+
+OPERATORS = {"detect_legs": {}, "plan": {}, "toggle": {}, "bake": {}, "bake_nla": {"target": "NLA"}, "clear": {},
+             "leg_add": {}, "leg_remove": {}}
+
+
+@pytest.mark.parametrize("shown", (False, True), ids=("off", "live"))
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_every_operator_is_undone_and_redone_whole(ob, operator, shown):
+    ob.foot_ik.enabled = shown
+    ob.foot_ik.max_step = 0.3  # so that plans differ
+    bpy.ops.ed.undo_push(message="before")
+    states, poses = [scenes.everything()], [scenes.shown(ob)]
+    assert getattr(bpy.ops.foot_ik, operator.removesuffix("_nla"))("EXEC_DEFAULT", True, **OPERATORS[operator]) \
+        == {"FINISHED"}
+    states.append(scenes.everything())
+    poses.append(scenes.shown(ob))
+    for step, i in ((bpy.ops.ed.undo, 0), (bpy.ops.ed.redo, 1), (bpy.ops.ed.undo, 0)):
+        step()
+        assert scenes.differences(states[i], scenes.everything()) == []
+        assert np.allclose(scenes.shown(scenes.rig()), poses[i], atol=SAME)
+
+
+def test_bakes_of_two_parts_are_both_known():
+    ob = scenes.walker("slope")
+    frames = (9, 20, 23, 33)
+    live(ob)
+    poses = scenes.shown_over(ob, frames)
+    for start, end in ((1, 20), (21, 46)):
+        assert bpy.ops.foot_ik.bake(frame_start=start, frame_end=end) == {"FINISHED"}
+    ob.foot_ik.enabled = True
+    assert scenes.gaps(scenes.shown_over(ob, frames), poses).max() < SAME
+
+
+def test_edits_between_are_undone_one_by_one(ob):
+    """A pose without a key, a moved ground and a weight, while live: back and forth through all of it."""
+    def pose():
+        scenes.rig().pose.bones["head"].rotation_quaternion = (0.9, 0.0, 0.4, 0.0)
+
+    def move():
+        bpy.data.objects["Ground"].location.z -= 0.05
+
+    def weigh():
+        scenes.rig().foot_ik.influence = 0.5
+
+    live(ob)
+    bpy.ops.ed.undo_push(message="live")
+    states, poses = [scenes.everything()], [scenes.shown(ob)]
+    for edit in (pose, move, weigh):
+        edit()
+        bpy.ops.ed.undo_push(message=edit.__name__)
+        states.append(scenes.everything())
+        poses.append(scenes.shown(scenes.rig()))
+    for step, order in ((bpy.ops.ed.undo, (2, 1, 0)), (bpy.ops.ed.redo, (1, 2, 3))):
+        for i in order:
+            step()
+            assert scenes.differences(states[i], scenes.everything()) == []
+            assert np.allclose(scenes.shown(scenes.rig()), poses[i], atol=SAME), (step, i)
+
+
+# Duplicates
+
+@pytest.mark.parametrize("linked", (True, False))
+def test_a_duplicate_is_a_rig_of_its_own(ob, linked):
+    raw = scenes.shown(ob)
+    pose = live(ob)
+    ob.select_set(True)
+    bpy.ops.object.duplicate(linked=linked)
+    twin = bpy.context.object
+    assert twin != ob and twin.foot_ik.plan == ob.foot_ik.plan
+    assert np.allclose(scenes.shown(twin, FRAME), pose, atol=SAME)
+    twin.location.x += 0.3
+    twin.foot_ik.legs[0].enabled = False
+    assert bpy.ops.foot_ik.plan() == {"FINISHED"}
+    assert np.allclose(scenes.shown(ob, FRAME), pose, atol=SAME)
+    assert bpy.ops.foot_ik.bake() == {"FINISHED"}
+    assert np.allclose(scenes.shown(ob, FRAME), pose, atol=SAME) and ob.foot_ik.enabled
+    ob.foot_ik.enabled = False
+    assert np.allclose(scenes.shown(ob, FRAME), raw, atol=SAME)
+
+
+def test_a_duplicate_of_a_bake_is_not_corrected_again(ob):
+    """With an action of its own, as Make Single User and the user preference give it."""
+    assert bpy.ops.foot_ik.bake() == {"FINISHED"}
+    pose = scenes.shown(ob, FRAME)
+    twin = ob.copy()
+    bpy.context.scene.collection.objects.link(twin)
+    slot = getattr(twin.animation_data, "action_slot", None)
+    twin.animation_data.action = twin.animation_data.action.copy()
+    if slot is not None:
+        twin.animation_data.action_slot = twin.animation_data.action.slots[slot.identifier]
+    twin.foot_ik.enabled = True
+    assert np.allclose(scenes.shown(twin, FRAME), pose, atol=SAME)
+
+
+# Edits of the rig
+
+@pytest.mark.parametrize("name", ("thigh.L", "hips", "toe.R"))
+def test_a_bone_renamed_while_live_keeps_nothing_of_the_correction(name):
+    ob = scenes.walker("slope", prepare=unkeyed)
+    scenes.visit(FRAME)
+    before = scenes.channels(ob)
+    live(ob)
+    ob.data.bones[name].name = "Renamed"
+    ob.foot_ik.enabled = False
+    after = scenes.channels(ob)
+    after[name] = after.pop("Renamed")
+    assert after == before
+
+
+def unkeyed(ob):
+    scenes.remove_curves(ob, lambda path, _: "thigh.R" in path or "shin.R" in path)
+    ob.location.y = -1.0
+
+
+@pytest.mark.parametrize("name", ("thigh.L", "hips", "toe.R", "hand.L"))
+def test_a_bone_deleted_while_live_leaves_the_others_as_animated(name):
+    ob = scenes.walker("slope", prepare=unkeyed)
+    scenes.visit(FRAME)
+    before = scenes.channels(ob)
+    live(ob)
+    bpy.ops.object.mode_set(mode="EDIT")
+    ob.data.edit_bones.remove(ob.data.edit_bones[name])
+    bpy.ops.object.mode_set(mode="OBJECT")
+    scenes.visit(FRAME + 1)
+    scenes.visit(FRAME)
+    ob.foot_ik.enabled = False
+    before.pop(name)
+    assert scenes.channels(ob) == before
+
+
+@pytest.mark.parametrize("change", ("action", "no action", "no animation", "no ground"))
+def test_what_is_changed_after_planning_makes_the_plan_stale_and_nothing_worse(ob, change, addon):
+    live(ob)
+    data = ob.animation_data
+    if change == "action":
+        data.action = data.action.copy()
+        if hasattr(data, "action_slot"):
+            data.action_slot = data.action.slots[0]
+        scenes.curve(ob, "thigh.L", "rotation_quaternion", 1).keyframe_points[5].co.y += 0.2
+    elif change == "no action":
+        data.action = None
+    elif change == "no animation":
+        ob.animation_data_clear()
+    else:
+        bpy.data.objects.remove(bpy.data.objects["Ground"])
+    for frame in (7, FRAME):
+        scenes.visit(frame)
+    assert np.isfinite(scenes.shown(ob)).all()
+    assert addon("blender.planning").plan_state(bpy.context.scene, ob) == "STALE"
+    addon("blender.advice").advise(ob, bpy.context.scene)
+    ob.foot_ik.enabled = False
+    raw = scenes.shown(ob, FRAME)
+    scenes.visit(7)
+    assert np.allclose(scenes.shown(ob, FRAME), raw, atol=SAME)
+
+
+# Other files
+
+def test_appended_into_another_file_it_is_corrected_as_before(ob, tmp_path):
+    before = scenes.channels(ob)
+    pose = live(ob)
+    scenes.save(tmp_path / "shot.blend")
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    with bpy.data.libraries.load(str(tmp_path / "shot.blend")) as (_, into):
+        into.objects = ["Mannequin"]
+    ob = scenes.rig()
+    bpy.context.scene.collection.objects.link(ob)
+    assert scenes.gaps(scenes.shown(ob, FRAME), pose).max() < SAME
+    ob.foot_ik.enabled = False
+    assert scenes.channels(ob) == before
+
+
+@pytest.fixture
+def library(ob, tmp_path):
+    """A new scene with a ground and, linked, the collection of a character that is live in its own file."""
+    collection = bpy.data.collections.new("Character")
+    bpy.context.scene.collection.children.link(collection)
+    collection.objects.link(ob)
+    live(ob)
+    scenes.save(tmp_path / "library.blend")
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    scene = bpy.context.scene
+    scene.frame_end, scene.render.fps = scenes.LAST, scenes.FPS
+    scene.collection.objects.link(scenes.ground_of("slope"))
+    with bpy.data.libraries.load(str(tmp_path / "library.blend"), link=True) as (_, into):
+        into.collections = ["Character"]
+    return into.collections[0]
+
+
+def linked(library):
+    bpy.context.scene.collection.children.link(library)
+    ob = scenes.rig()
+    bpy.context.view_layer.objects.active = ob
+    return ob
+
+
+@pytest.mark.parametrize("operator", ("clear", "toggle", "leg_add", "leg_remove"))
+def test_a_linked_rig_is_not_changed(library, operator):
+    ob = linked(library)
+    before = scenes.everything()
+    call = getattr(bpy.ops.foot_ik, operator)
+    with pytest.raises(RuntimeError, match="library override"):
+        call()
+    assert scenes.differences(before, scenes.everything()) == []
+    for frame in (7, FRAME):
+        scenes.visit(frame)
+    assert ob.foot_ik.enabled and not ob.foot_ik.shown
+
+
+def override(library):
+    bpy.context.scene.collection.children.link(library)
+    new = library.override_hierarchy_create(bpy.context.scene, bpy.context.view_layer, do_fully_editable=True)
+    ob = next(o for o in new.all_objects if o.type == "ARMATURE")
+    bpy.context.view_layer.objects.active = ob
+    return ob
+
+
+def test_an_override_is_saved_with_its_plan_and_edits(library, tmp_path):
+    ob = override(library)
+    ob.foot_ik.max_step = 0.35
+    assert bpy.ops.foot_ik.detect_legs() == {"FINISHED"}
+    assert bpy.ops.foot_ik.plan() == {"FINISHED"}
+    ob.foot_ik.contacts[1].mode = "SLIDE"
+    assert bpy.ops.foot_ik.plan() == {"FINISHED"}
+    ob.foot_ik.enabled = True
+    frames = (7, FRAME, 33)
+    poses = scenes.shown_over(ob, frames)
+    settings = scenes.settings_state(ob.foot_ik)
+    scenes.save(tmp_path / "shot.blend")
+    assert scenes.gaps(scenes.shown(ob), poses[-1]).max() < SAME
+    for _ in range(2):
+        scenes.load(tmp_path / "shot.blend")
+        ob = bpy.context.view_layer.objects.active
+        assert ob.override_library and ob.foot_ik.enabled
+        found = scenes.settings_state(ob.foot_ik)
+        assert scenes.differences({k: v for k, v in settings.items() if k != "base"},
+                                  {k: v for k, v in found.items() if k != "base"}) == []
+        assert scenes.gaps(scenes.shown_over(ob, frames), poses).max() < SAME
+        scenes.save(tmp_path / "shot.blend")
+    ob.foot_ik.enabled = False
+    raw = scenes.shown_over(ob, frames)
+    assert scenes.gaps(raw, poses).max() > 0.01
+    assert bpy.ops.foot_ik.clear() == {"FINISHED"}
+    assert scenes.gaps(scenes.shown_over(ob, frames), raw).max() < SAME
+
+
+def test_a_character_in_a_linked_collection_instance_is_left_alone(library):
+    empty = bpy.data.objects.new("Instance", None)
+    empty.instance_type, empty.instance_collection = "COLLECTION", library
+    bpy.context.scene.collection.objects.link(empty)
+    for frame in (7, FRAME):
+        scenes.visit(frame)
+    bpy.context.view_layer.objects.active = empty
+    assert not bpy.ops.foot_ik.plan.poll()
