@@ -236,7 +236,11 @@ def local_turns(pose: np.ndarray, basis: np.ndarray, turns: np.ndarray, parent: 
     channels act, pose = X basis, turns with whatever turns its parent, for every way of inheriting scale, if the bone
     `inherits` rotation (B,), and else not at all.
     """
-    space = nearest_rotation(pose[..., :3, :3] @ np.linalg.inv(basis[..., :3, :3]))
+    try:
+        inverse = np.linalg.inv(basis[..., :3, :3])
+    except np.linalg.LinAlgError:  # a bone that is scaled to nothing
+        inverse = np.linalg.pinv(basis[..., :3, :3])
+    space = nearest_rotation(pose[..., :3, :3] @ inverse)
     parent = np.broadcast_to(np.eye(3), (len(turns), 3, 3)) if parent is None else parent
     before = np.concatenate([parent[:, None], turns[:, :-1]], 1)
     before = np.where(np.reshape(inherits, (-1, 1, 1)), before, np.eye(3))

@@ -188,6 +188,15 @@ class Motion:
         ball, heading, pitch, toe = (p + (q - p) * s for p, q in zip(a, b, strict=True))
         return ball + (0, 0, g.lift * (4 * x * (1 - x)) ** 1.5), heading, pitch, toe
 
+    def is_flat(self, leg: int, t: float) -> bool:
+        """Whether heel and ball of a foot stand."""
+        g = self.gait
+        if g.duty >= 1:
+            return True
+        stride = t / g.period + self.shift(leg)
+        share = (stride - floor(stride + 0.5)) / g.duty + 0.5
+        return DOWN < share < UP_SINCE
+
     def hips(self, t: float, drop: float) -> tuple[np.ndarray, np.ndarray]:
         """Turn and place of the pelvis."""
         g = self.gait
