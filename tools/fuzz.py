@@ -3,8 +3,8 @@
 
     tools/fuzz.py VERSION [--seed N] [--cases N]
 
-Each case comes from a seed of its own, the first from N: one that failed is repeated with `--seed N --cases 1`. Cases run
-in processes of a batch each, two at a time; one that crashes or hangs fails, and with it those that it kept from
+Each case comes from a seed of its own, the first from N: one that failed is repeated with `--seed N --cases 1`. Cases
+run in processes of a batch each, two at a time; one that crashes or hangs fails, and with it those that it kept from
 running. The last line sums up: `N solved, N refused, N failed`.
 """
 from __future__ import annotations
@@ -52,7 +52,8 @@ def run_batch(version: str, seeds: range) -> list[dict]:
         command = [environment.python(version), "-c", WORKER, archive, results, str(seeds.start), str(seeds.stop)]
         env = {**os.environ, "BLENDER_USER_RESOURCES": user, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"}
         try:
-            code = subprocess.run(command, env=env, stdout=log, stderr=log, timeout=CASE_SECONDS * len(seeds)).returncode
+            limit = CASE_SECONDS * len(seeds)
+            code = subprocess.run(command, env=env, stdout=log, stderr=log, timeout=limit).returncode
         except subprocess.TimeoutExpired:
             code = "no answer in time"
         with open(results) as lines:
