@@ -57,10 +57,11 @@ def joined(samples: list[Sample]) -> Sample:
 def carrier(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Matrix:
     """The rigid frame of the floor on which `ob` was animated, in world space (without scale).
 
-    That is the space of its parent with the floor at `floor_height`; the parent's axis nearest to the world's up is up.
+    That is the space of its parent with the floor at `floor_height`, the parent's axis nearest to the world's up being
+    up; or the world, where there is no parent or `floor_space` says so.
     """
     height = ob.foot_ik.floor_height
-    if ob.parent is None:
+    if ob.parent is None or ob.foot_ik.floor_space == "WORLD":
         return Matrix.Translation((0, 0, height))
     parent = ob.parent.evaluated_get(depsgraph)
     space = parent.matrix_world

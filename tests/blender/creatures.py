@@ -263,7 +263,7 @@ class Motion:
             out |= {n: toes for n in bones if n.startswith(f"{prefix}toe") and n.endswith("." + side)}
         if self.gait.in_place:
             back = moved(np.eye(3), path, 0 * path)
-            out = {name: back @ motion for name, motion in out.items()}
+            out = {name: motion if name == "root" else back @ motion for name, motion in out.items()}
         return out
 
 
