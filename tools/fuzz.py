@@ -71,9 +71,10 @@ def run_batch(version: str, seeds: range) -> list[dict]:
 
 
 def reason(sentence: str) -> str:
-    """A refusal without the names of bones, objects and legs, to count it by."""
-    sentence = re.sub(r"(bone|leg|Select|of|in frame) \S+( \S+ 😀| \d)?(?= (of|does|is|in|has)|:)", r"\1 ...", sentence)
-    return sentence
+    """A refusal without the names in it, to count it by."""
+    sentence = re.sub(r"pose\.bones\[.*\]\.\w+", "...", sentence)
+    sentence = re.sub(r"\b(bone|leg) .+?(?= (of the leg|does|is|has)\b|:)", r"\1 ...", sentence)
+    return re.sub(r"\b(of|to|frame|Frames) -?\d\S*", r"\1 ...", sentence)
 
 
 def main() -> int:

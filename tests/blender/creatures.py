@@ -17,8 +17,8 @@ from blender import scenes
 from mathutils import Matrix
 
 BALL_HEIGHT = 0.02
-HEEL_BEHIND = 0.06
-"""How far the heel lies behind the ankle."""
+HEEL_BEHIND = 0.35
+"""How far the heel lies behind the ankle, as a share of the way from ankle to ball."""
 DOWN, UP_SINCE = 0.22, 0.6
 """Shares of a stance: until the toes are down, from when on the heel rises."""
 TALLEST = 0.985
@@ -165,7 +165,7 @@ class Motion:
         share = (t - middle) / (g.duty * g.period) + 0.5
         if share < DOWN:
             pitch = -g.strike * (1 - smooth(share / DOWN))
-            heel = np.array((0, self.body.foot + HEEL_BEHIND, -BALL_HEIGHT))
+            heel = np.array((0, (1 + HEEL_BEHIND) * self.body.foot, -BALL_HEIGHT))
             return ball + turned("Z", heading) @ (heel - turned("X", pitch) @ heel), heading, pitch, pitch
         pitch = g.roll * smooth((share - UP_SINCE) / (1 - UP_SINCE) * 0.7)
         return ball, heading, pitch, 0.0 if self.body.toe else pitch

@@ -509,7 +509,7 @@ def measured(case: Case, ob: bpy.types.Object, ground: bpy.types.Object, frames:
             rest = np.array(ob.data.bones[name].matrix_local, float)
             moved = matrix @ np.array(evaluated.pose.bones[name].matrix, float) @ np.linalg.inv(world @ rest)
             at = motion.body.joints(side, y)
-            heel = at["ankle"] + (0, creatures.HEEL_BEHIND, 0)
+            heel = at["ankle"] + (0, creatures.HEEL_BEHIND * motion.body.foot, 0)
             sole = [p * (1, 1, 0) for p in (heel, at["ankle"], at["ball"])]
             sole = [creatures.rigid(moved, creatures.rigid(np.array(case.stage, float), p)) for p in sole]
             heights = [height_over(tree, p, size) / size for p in sole]
