@@ -212,9 +212,9 @@ class Motion:
         ball, heading, pitch, _ = self.foot(leg, t)
         return ball + turned("Z", heading) @ turned("X", pitch) @ (rest["ankle"] - rest["ball"])
 
-    def drop(self, times: np.ndarray) -> float:
+    def drop(self) -> float:
         """How far the hips are lowered so that every leg reaches."""
-        drop = 0.02
+        times, drop = np.linspace(0, 2 * self.gait.period, 49), 0.02
         top = np.array((0, 0, self.body.height + 0.01))
         ankles = [[self.ankle(i, t) for i in range(len(self.body.legs))] for t in times]
         while drop < 0.5:
@@ -231,7 +231,7 @@ class Motion:
 
     def poses(self, times: np.ndarray) -> dict[str, np.ndarray]:
         """{bone: (T, 4, 4)}: the motion of each bone in the world from its rest."""
-        drop = self.drop(times)
+        drop = self.drop()
         frames = [self.pose(t, drop) for t in times]
         return {name: np.stack([frame[name] for frame in frames]) for name in frames[0]}
 
