@@ -87,8 +87,9 @@ def make(seed: int) -> Case:
     """The case of a seed."""
     r = random.Random(seed)
     some = lambda share: r.random() < share
+    rows = r.choices(ROWS, (12, 4, 2, 2))[0]
     body = Body(
-        rows=r.choices(ROWS, (12, 4, 2, 2))[0], sides=r.choices(("LR", "L", "R"), (18, 1, 1))[0],
+        rows=rows, sides=r.choices(("LR", "L", "R"), (18, *[len(rows) == 1] * 2))[0],
         thigh=r.uniform(0.35, 0.65), rest=r.choice((1.0, 0.999, r.uniform(0.9, 0.998))), width=r.uniform(0.05, 0.2),
         ankle=r.choice((0.09, r.uniform(0.06, 0.2))), foot=r.uniform(0.1, 0.22),
         toe=0.0 if some(0.25) else r.uniform(0.05, 0.12), digits=r.choice((0, 0, 0, 2)), split=r.choice((1, 1, 1, 2)))
