@@ -11,8 +11,8 @@ from blender import creatures, fuzzing, scenes
 from blender.creatures import Body, Expression, Gait, Motion
 from mathutils import Matrix, Vector
 
-LAST = 32
-SEEN = (25, 3, 17)
+LAST = 30
+SEEN = (22, 3, 14)
 WALK = Gait(turn=0.2)
 
 
