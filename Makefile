@@ -4,7 +4,7 @@ VERSIONS := 4.2.23,4.5.15,5.0.1,5.2.3,5.3.0
 PYTHON := .venv/$(NEWEST_LTS)/bin/python
 ARGS :=  # more for the tests, as in: make test ARGS="tests/blender/test_bake.py -k slots"
 
-.PHONY: demo sheets test test-all test-gui lint extension clean environment
+.PHONY: demo sheets test test-all test-gui fuzz lint extension clean environment
 
 demo: extension  ## run the sample scenes through the installed extension
 	rm -rf build/demo_user && mkdir -p build/demo_user
@@ -21,6 +21,9 @@ test-all: environment  ## every supported Blender
 
 test-gui: environment  ## a real Blender window: the one that $$BLENDER names, or ../shared/tools/real-blender
 	$(PYTHON) tools/run_gui.py $(ARGS)
+
+fuzz: environment  ## 1,000 random rigs, clips and grounds; one again: make fuzz ARGS="--seed 137 --cases 1"
+	$(PYTHON) tools/fuzz.py $(NEWEST_LTS) $(ARGS)
 
 lint: environment
 	$(PYTHON) -m ruff check .; ruff=$$?; $(PYTHON) -m pyright && exit $$ruff

@@ -190,7 +190,8 @@ def to_channels(sample: Sample, rig: Rig, corrected: Corrected) -> Channels:
     for i, leg in enumerate(rig.legs):
         stack = lambda of, leg=leg: np.stack([of[n] for n in leg.written], 1)
         turns = corrected.turns[i][:, : len(leg.written)]
-        turns = local_turns(stack(sample.pose), stack(sample.basis), turns, corrected.body if rig.carried[i] else None)
+        body = corrected.body if rig.carried[i] else None
+        turns = local_turns(stack(sample.pose), stack(sample.basis), turns, body, np.array(leg.inherits))
         rotation |= {n: turns[:, k] for k, n in enumerate(leg.written)}
         if (corrected.stretch[:, i] != 1).any():
             scale |= {leg.upper: corrected.stretch[:, i], leg.foot: 1 / corrected.stretch[:, i]}

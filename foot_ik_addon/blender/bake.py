@@ -1,6 +1,7 @@
 """Write the corrected animation as keys: only the corrected channels, in a new action or on an NLA track above."""
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator
 
 import bpy
@@ -13,7 +14,7 @@ from ..core.rotations import nearest_rotation
 from . import live
 from .apply import Channels, Weights, corrected_channels, in_range, joined_weights, read_weights, saved_plan
 from .channels import in_mode, rotation_path
-from .compat import assign_action, ensured_bag, ensured_fcurve, slot_identifier, use_slot
+from .compat import animated_bag, assign_action, ensured_bag, ensured_fcurve, slot_identifier, use_slot
 from .fingerprint import fingerprint
 from .ground import MeshGround
 from .keys import BEZIER, LINEAR, Keys, audible, goes_round, key_modifiers, merge_keys
@@ -187,10 +188,22 @@ def refuse_animation(ob: bpy.types.Object, target: str) -> None:
         raise Refusal(f"The NLA track {solo} plays solo, so that baked keys would not be seen: turn Solo off first")
     if target == "NLA" and not data.use_nla:
         raise Refusal(f"The NLA of {ob.name} is turned off: turn it on, or bake to a new action")
+    half = half_keyed(data) if target == "NLA" and not len(data.nla_tracks) else None
+    if half is not None:
+        raise Refusal(f"Only a part of {half} is keyed, which an NLA strip plays otherwise: key all of its values, or "
+                      "bake to a new action")
     blended = data.action_blend_type != "REPLACE" or data.action_influence < 1
     if target != "NLA" and data.action is not None and data.use_nla and len(data.nla_tracks) and blended:
         raise Refusal(f"The action of {ob.name} is blended over the NLA, where corrected keys cannot replace it: bake "
                       "to an NLA track")
+
+
+def half_keyed(data: bpy.types.AnimData) -> str | None:
+    """A quaternion of which the active action animates some values only: in the NLA the others are those of no turn."""
+    bag = animated_bag(data)
+    heard = [c for c in bag.fcurves if not c.mute and not (c.group and c.group.mute)] if bag else []
+    count = Counter(c.data_path for c in heard if c.data_path.endswith("rotation_quaternion"))
+    return next((path for path, values in count.items() if values < 4), None)
 
 
 def copy_action(ob: bpy.types.Object, data: bpy.types.AnimData) -> None:

@@ -1,12 +1,15 @@
 """Read and write the channels of pose bones in each bone's own rotation mode."""
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import bpy
 from mathutils import Euler, Matrix, Quaternion, Vector
 
 PATHS = {"QUATERNION": "rotation_quaternion", "AXIS_ANGLE": "rotation_axis_angle"}
+MOST = 1e3
+"""Radians: single precision keeps larger angles to worse than a ten-thousandth."""
 
 
 def rotation_path(mode: str) -> str:
@@ -35,13 +38,21 @@ def to_matrix(mode: str, values: Sequence[float]) -> Matrix:
 
 
 def in_mode(rotation: Matrix, mode: str, near: Sequence[float]) -> tuple[float, ...]:
-    """A rotation matrix as channel values of a rotation mode, the equivalent nearest to the values `near`: no flips."""
+    """A rotation matrix as channel values of a rotation mode, the equivalent nearest to the values `near`: no flips.
+
+    Angles so large that single precision would spoil them are brought down by whole turns.
+    """
     if mode == "QUATERNION":
         q = rotation.to_quaternion()
         return tuple(-c for c in q) if q.dot(Quaternion(near)) < 0 else tuple(q)
     if mode == "AXIS_ANGLE":
-        return nearest_axis_angle(rotation.to_quaternion(), near)
-    return tuple(rotation.to_euler(mode, Euler(near[:3], mode)))
+        return nearest_axis_angle(rotation.to_quaternion(), (sound(near[0]), *near[1:]))
+    return tuple(rotation.to_euler(mode, Euler([sound(angle) for angle in near[:3]], mode)))
+
+
+def sound(angle: float) -> float:
+    """An angle, less its whole turns where it is beyond `MOST`."""
+    return angle if abs(angle) < MOST else math.remainder(angle, math.tau)
 
 
 def nearest_axis_angle(q: Quaternion, near: Sequence[float]) -> tuple[float, ...]:
@@ -52,6 +63,5 @@ def nearest_axis_angle(q: Quaternion, near: Sequence[float]) -> tuple[float, ...
         axis = old.normalized()
     if axis.dot(old) < 0:
         axis, angle = -axis, -angle
-    turn = 6.283185307179586
-    angle += turn * round((near[0] - angle) / turn)
+    angle += math.tau * round((near[0] - angle) / math.tau)
     return (angle, *axis)

@@ -11,7 +11,7 @@ import numpy as np
 from .compat import animated_bag
 from .ground import SURFACES
 
-PLANNED = ("pelvis", "ground_source", "floor_height", "max_pitch", "max_roll", "max_step", "max_shift")
+PLANNED = ("pelvis", "ground_source", "floor_height", "floor_space", "max_pitch", "max_roll", "max_step", "max_shift")
 TRANSFORMS = ("location", "rotation_euler", "rotation_quaternion", "rotation_axis_angle", "scale", "delta_location",
               "delta_rotation_euler", "delta_scale")
 PLANNED_LEG = ("upper", "lower", "foot", "toe", "enabled", "reach", "solver")

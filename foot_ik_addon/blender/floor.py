@@ -9,10 +9,10 @@ import numpy as np
 
 from ..core.clip import Clip
 from ..core.plan import facing
-from ..core.rotations import transform
+from ..core.rotations import rotate, transform, transposed
 from ..core.sole import find_sole, planted_frames
 from .live import scene_fps
-from .rig import LegBones, read_rig, used_legs
+from .rig import LegBones, Rig, read_rig, used_legs
 from .sampling import Sample, frame_range, leg_length, step_through, to_clip
 from .store import pack_sole
 
@@ -21,12 +21,15 @@ GLIMPSES = 32
 JOINT_HEIGHTS = (-0.01, 0.13)
 """Shares of a leg within which the last joint of a planted foot lies above its floor: balls of flat feet low, ankles of
 feet without toes and of boots high."""
+STILLER = 0.5
+"""The floor stays in the world if feet go there at most this share of their way in the space of a parent that moves."""
 HOLDS = 0.5
 """A vertex belongs to the bone that has more than this share of its weight."""
 
 
 def propose_floor(scene: bpy.types.Scene, ob: bpy.types.Object) -> Generator[float, None, None]:
-    """Set the floor height that the planted feet stand on, 0 or the object's own height, and the soles on it.
+    """Set the floor that the planted feet stand on, its space and its height, 0 or the object's own, and the soles on
+    it.
 
     Where a mesh is skinned to the feet its lowest vertices tell; else the joints do, and 0 has the benefit of the
     doubt.
@@ -34,8 +37,13 @@ def propose_floor(scene: bpy.types.Scene, ob: bpy.types.Object) -> Generator[flo
     settings, rig = ob.foot_ik, read_rig(ob)
     frames = frame_range(scene)
     few = [frames[i] for i in np.unique(np.linspace(0, len(frames) - 1, min(GLIMPSES, len(frames))).astype(int))]
-    settings.floor_height = 0.0
+    settings.floor_height, settings.floor_space = 0.0, "PARENT"
     sample = yield from step_through(scene, ob, rig, few, [])
+    if np.ptp(sample.carrier, axis=0).any():
+        after = yield from step_through(scene, ob, rig, [frame + 1 for frame in few], [])
+        if stands_in_world(sample, after, rig):
+            settings.floor_space = "WORLD"
+            sample = replace(sample, carrier=np.tile(np.eye(4), (len(few), 1, 1)))
     clip, _ = to_clip(sample, rig, scene_fps(scene))
     own = own_height(ob)
     skins = [skin_of(ob, leg) for leg in rig.legs]
@@ -49,9 +57,28 @@ def propose_floor(scene: bpy.types.Scene, ob: bpy.types.Object) -> Generator[flo
         item.sole = pack_sole(find_sole(clip, leg, forward))
 
 
+def stands_in_world(sample: Sample, after: Sample, rig: Rig) -> bool:
+    """Whether the feet that stand do so in the world, not in the space of a parent that moves, as those of a character
+    that the parent moves about. `after` is the sample one frame later."""
+    def way(spaces: tuple[np.ndarray, np.ndarray]) -> float:
+        """How far the stillest foot goes in a frame, in the stillest quarter of them."""
+        steps = [ends_in(spaces[1], after, leg) - ends_in(spaces[0], sample, leg) for leg in rig.legs]
+        return float(np.percentile(np.linalg.norm(steps, axis=-1).min(0), 25))
+
+    world = np.broadcast_to(np.eye(4), sample.world.shape)
+    return way((world, world)) < STILLER * way((sample.carrier, after.carrier))
+
+
+def ends_in(space: np.ndarray, sample: Sample, leg: LegBones) -> np.ndarray:
+    """(F, 3): the last joint of a leg in rigid spaces (F, 4, 4)."""
+    end = transform(sample.world, sample.pose[leg.toe or leg.foot][:, :3, 3])
+    return rotate(transposed(space[:, :3, :3]), end - space[:, :3, 3])
+
+
 def own_height(ob: bpy.types.Object) -> float:
-    """Height of an object's origin in the space of its parent."""
-    matrix = ob.matrix_parent_inverse @ ob.matrix_basis if ob.parent else ob.matrix_world
+    """Height of an object's origin in the space of its floor."""
+    in_parent = ob.parent is not None and ob.foot_ik.floor_space == "PARENT"
+    matrix = ob.matrix_parent_inverse @ ob.matrix_basis if in_parent else ob.matrix_world
     return float(matrix.translation.z)
 
 

@@ -191,7 +191,7 @@ def triangles_of(mesh: bpy.types.Mesh) -> np.ndarray:
 def surface(coords: np.ndarray, triangles: np.ndarray, shape: tuple, topology: tuple) -> Surface | None:
     """The surface of triangles (T, 3) over vertices (V, 3)."""
     there = coords
-    if not np.isfinite(coords.sum()):
+    if not np.isfinite(coords.sum(dtype=float)):
         sound = np.isfinite(coords).all(1)
         triangles, there = triangles[sound[triangles].all(1)], coords[sound]
     if not len(triangles):

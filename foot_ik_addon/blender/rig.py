@@ -19,6 +19,8 @@ class LegBones:
     toe: str
     bends: bool
     """The toe hangs on the foot and nothing but its channels moves it, so that it can be bent."""
+    inherits: tuple[bool, ...]
+    """Per bone that is written: whether it turns with its parent."""
 
     @property
     def written(self) -> tuple[str, ...]:
@@ -91,10 +93,24 @@ def read_leg(ob: bpy.types.Object, leg: bpy.types.PropertyGroup) -> LegBones:
         raise Refusal(f"The leg {leg.name} has a part of no length: pick bones whose heads lie at hip, knee and ankle")
     if solver_of(ob, leg, chain) == "TWO_BONE":
         chain = (leg.upper, leg.lower, leg.foot)
-    return LegBones(chain, leg.lower, leg.toe, bends(ob, leg.foot, leg.toe))
+    bends = can_bend(ob, leg.foot, leg.toe)
+    written = (*chain, leg.toe) if bends else chain
+    refuse_stiff(ob, leg, written)
+    return LegBones(chain, leg.lower, leg.toe, bends, tuple(bones[n].use_inherit_rotation for n in written))
 
 
-def bends(ob: bpy.types.Object, foot: str, toe: str) -> bool:
+def refuse_stiff(ob: bpy.types.Object, leg: bpy.types.PropertyGroup, written: tuple[str, ...]) -> None:
+    """Refuse bones between those that are written which do not turn with them."""
+    for top, name in zip(written, written[1:]):
+        bone = ob.data.bones[name].parent
+        while bone.name != top:
+            if not bone.use_inherit_rotation:
+                raise Refusal(f"The bone {bone.name} of the leg {leg.name} does not turn with its parent: turn on "
+                              "Inherit Rotation in its Relations")
+            bone = bone.parent
+
+
+def can_bend(ob: bpy.types.Object, foot: str, toe: str) -> bool:
     """Whether a toe bone hangs on the foot and is moved by its channels alone."""
     if not toe or foot not in [b.name for b in ob.data.bones[toe].parent_recursive]:
         return False

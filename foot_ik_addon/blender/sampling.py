@@ -12,6 +12,8 @@ from ..core.clip import Clip, Leg
 from .rig import Refusal, Rig
 
 NOT_A_NUMBER = "The animation has a value that is not a number: look for broken keys on the legs or the object"
+NOTHING = 1e-9
+"""Share of its largest volume at which a bone is scaled to nothing."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +62,11 @@ def joined(samples: list[Sample]) -> Sample:
 def carrier(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Matrix:
     """The rigid frame of the floor on which `ob` was animated, in world space (without scale).
 
-    That is the space of its parent with the floor at `floor_height`; the parent's axis nearest to the world's up is up.
+    That is the space of its parent with the floor at `floor_height`, the parent's axis nearest to the world's up being
+    up; or the world, where there is no parent or `floor_space` says so.
     """
     height = ob.foot_ik.floor_height
-    if ob.parent is None:
+    if ob.parent is None or ob.foot_ik.floor_space == "WORLD":
         return Matrix.Translation((0, 0, height))
     parent = ob.parent.evaluated_get(depsgraph)
     space = parent.matrix_world
@@ -109,7 +112,7 @@ def to_clip(sample: Sample, rig: Rig, fps: float, unit: float | None = None) -> 
 
     One unit of clip space is as long as a leg in this sample or, where that is given, `unit` in the world.
 
-    Raises `Refusal` for rigs that are not finite or whose legs have no length.
+    Raises `Refusal` for rigs that are not finite, or whose legs or feet are scaled to nothing.
     """
     own = leg_length(sample, rig)
     unit = own if unit is None else unit
@@ -124,10 +127,20 @@ def to_clip(sample: Sample, rig: Rig, fps: float, unit: float | None = None) -> 
     poses = {n: from_rig @ m for n, m in sample.pose.items()}
     if not all(np.isfinite(m).all() for m in poses.values()):
         raise Refusal(NOT_A_NUMBER)
+    refuse_flat(sample, rig)
     head = lambda n: poses[n][:, :3, 3]
     legs = tuple(Leg(np.stack([head(leg.upper), head(leg.lower), head(leg.foot)], 1), poses[leg.foot],
                      poses[leg.toe] if leg.toe else None, leg.bends) for leg in rig.legs)
     return Clip(fps, head(rig.pelvis), legs), to_rig
+
+
+def refuse_flat(sample: Sample, rig: Rig) -> None:
+    """Refuse feet and toes that are scaled to nothing in some frame: nothing can be fixed to them."""
+    for name in (n for leg in rig.legs for n in (leg.foot, leg.toe) if n):
+        volume = np.abs(np.linalg.det(sample.pose[name][:, :3, :3]))
+        if volume.min() <= NOTHING * volume.max():
+            raise Refusal(f"The bone {name} is scaled to nothing in frame {sample.frames[volume.argmin()]:g}: give it "
+                          "a scale other than zero")
 
 
 def leg_length(sample: Sample, rig: Rig) -> float:

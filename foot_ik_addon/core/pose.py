@@ -227,15 +227,22 @@ def kept_away(joints: np.ndarray, target: np.ndarray, near: np.ndarray, folded: 
     return root + way * eased[:, None]
 
 
-def local_turns(pose: np.ndarray, basis: np.ndarray, turns: np.ndarray, parent: np.ndarray | None = None) -> np.ndarray:
+def local_turns(pose: np.ndarray, basis: np.ndarray, turns: np.ndarray, parent: np.ndarray | None = None,
+                inherits: np.ndarray | bool = True) -> np.ndarray:
     """Rotations (F, B, 3, 3) of the channels of a chain of bones whose poses are turned by `turns` (F, B, 3, 3), and
     what the chain hangs on by `parent` (F, 3, 3).
 
     `pose` and `basis` (F, B, 4, 4) are armature-space poses and channels as animated. The space X in which a bone's
-    channels act, pose = X basis, turns with whatever turns its parent, for every way of inheriting rotation and scale.
+    channels act, pose = X basis, turns with whatever turns its parent, for every way of inheriting scale, if the bone
+    `inherits` rotation (B,), and else not at all.
     """
-    space = nearest_rotation(pose[..., :3, :3] @ np.linalg.inv(basis[..., :3, :3]))
+    try:
+        inverse = np.linalg.inv(basis[..., :3, :3])
+    except np.linalg.LinAlgError:  # a bone that is scaled to nothing
+        inverse = np.linalg.pinv(basis[..., :3, :3])
+    space = nearest_rotation(pose[..., :3, :3] @ inverse)
     parent = np.broadcast_to(np.eye(3), (len(turns), 3, 3)) if parent is None else parent
     before = np.concatenate([parent[:, None], turns[:, :-1]], 1)
+    before = np.where(np.reshape(inherits, (-1, 1, 1)), before, np.eye(3))
     own = transposed(before) @ turns
     return transposed(space) @ own @ space @ nearest_rotation(basis[..., :3, :3])

@@ -174,6 +174,8 @@ class FOOT_IK_PT_ground(Subpanel, bpy.types.Panel):
             row.alert = settings.ground_collection is None
             row.prop(settings, "ground_collection")
         column.prop(settings, "floor_height")
+        if context.object.parent is not None:
+            column.prop(settings, "floor_space")
         column = layout.column(align=True)
         column.prop(settings, "max_pitch")
         column.prop(settings, "max_roll")

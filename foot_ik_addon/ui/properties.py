@@ -22,6 +22,10 @@ FIXED: set = set()
 """Options of what cannot be animated: it is read once, not in every frame of a render."""
 INSERTABLE: set = {"LIBRARY_OVERRIDABLE", "USE_INSERTION"}
 
+FLOOR_SPACES = (
+    ("PARENT", "Parent", "The parent carries the floor along, as a ship its deck"),
+    ("WORLD", "World", "The floor stays where it is; the parent moves the character over it"))
+
 BAKE_TARGETS = (
     ("NEW_ACTION", "New Action", "A copy of the action with the corrected channels replaced; the original is kept"),
     ("NLA", "NLA Track", "Only the corrected channels, on a track above the animation"))
@@ -178,6 +182,8 @@ class FootIKSettings(bpy.types.PropertyGroup):
     floor_height: FloatProperty(name="Floor Height", subtype="DISTANCE", unit="LENGTH", soft_min=-10.0, soft_max=10.0,
                                 description="Height of the flat floor that the clip was animated on",
                                 options=FIXED, override=OVERRIDABLE)
+    floor_space: EnumProperty(name="Floor Space", default="PARENT", options=FIXED, override=OVERRIDABLE,
+                              description="What the flat floor goes along with", items=FLOOR_SPACES)
     max_pitch: FloatProperty(name="Largest Pitch", description="Steepest tilt of a foot along its length",
                              default=0.7, min=0.0, max=1.4, subtype="ANGLE", options=FIXED, override=OVERRIDABLE)
     max_roll: FloatProperty(name="Largest Roll", description="Steepest tilt of a foot across its width",

@@ -79,3 +79,12 @@ def test_axis_and_angle_keep_whole_turns_and_the_side_of_the_axis(channels):
 def test_no_rotation_keeps_its_axis(channels):
     values = channels.in_mode(Quaternion().to_matrix(), "AXIS_ANGLE", (0.01, 0.6, 0.8, 0.0))
     assert values == pytest.approx((0, 0.6, 0.8, 0), abs=1e-6)
+
+
+@pytest.mark.parametrize("mode", (*EULER, "AXIS_ANGLE"))
+@pytest.mark.parametrize("far", (1e4, 1e8, -3.4e38))
+def test_angles_beyond_single_precision_do_not_spoil_what_follows(channels, mode, far):
+    q = Quaternion((0.0, 0.6, 0.8), 0.7)
+    near = (far, 0.0, 1.0, 0.0) if mode == "AXIS_ANGLE" else (0.1, far, far)
+    values = channels.in_mode(q.to_matrix(), mode, near)
+    assert between(channels.to_matrix(mode, values), q.to_matrix()) < SAME
