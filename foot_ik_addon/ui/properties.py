@@ -214,6 +214,7 @@ class FootIKSettings(bpy.types.PropertyGroup):
     baked_start: IntProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     baked_end: IntProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     plan: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
+    controls: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     footprints: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     fingerprint: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     report: StringProperty(name="Report", description="How well the feet stand before and after, as JSON",

@@ -1,0 +1,85 @@
+"""Move bones of an armature one at a time and look at what goes along; nothing is left of it."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import bpy
+import numpy as np
+from mathutils import Matrix
+
+from ..core.handles import channels_along
+from .channels import in_mode, read_rotation, write_rotation
+from .sampling import location_axes
+
+FAR, TURNED = 0.005, 0.015
+"""A bone that is nearer than this to a place (in legs, and radians) is there: a tenth of what bones are moved by."""
+
+
+class Trials:
+    """The pose of an armature in the current frame of a view layer, and what it becomes when a bone is moved."""
+
+    def __init__(self, ob: bpy.types.Object, layer: bpy.types.ViewLayer, unit: float):
+        self.ob, self.layer = ob, layer
+        self.unit = unit
+        """Length of a leg in armature space."""
+        self.at = {bone.name: i for i, bone in enumerate(ob.pose.bones)}
+        ob.update_tag()
+        self.base = self.read()
+        self.channels = {bone.name: (np.array(bone.matrix_basis), location_axes(bone)) for bone in self.evaluated()}
+        """{bone: its channels as a matrix, and what they move it by}, as in the base pose."""
+
+    def evaluated(self) -> bpy.types.bpy_prop_collection:
+        """The evaluated pose bones."""
+        return self.ob.evaluated_get(self.layer.depsgraph).pose.bones
+
+    def read(self) -> np.ndarray:
+        """(bones, 4, 4): the pose as it is evaluated, in armature space."""
+        self.layer.update()
+        bones = self.evaluated()
+        out = np.empty(len(bones) * 16, np.float32)
+        bones.foreach_get("matrix", out)
+        return out.reshape(-1, 4, 4).swapaxes(1, 2).astype(float)
+
+    def head(self, name: str) -> np.ndarray:
+        return self.base[self.at[name], :3, 3]
+
+    def moved(self, name: str, motion: np.ndarray) -> np.ndarray:
+        """(bones, 4, 4): the pose when the channels of a bone are changed so that it makes a motion (4, 4)."""
+        arrays = (self.base[self.at[name]], *self.channels[name], motion, np.eye(4))
+        turn, location = (rows[0] for rows in channels_along(*(a[None] for a in arrays)))
+        own = self.ob.pose.bones[name]
+        with kept_channels(own):
+            write_rotation(own, in_mode(Matrix(turn), own.rotation_mode, read_rotation(own)))
+            own.location = location
+            return self.read()
+
+    def goes_along(self, pose: np.ndarray, name: str, motion: np.ndarray) -> bool:
+        """Whether a bone has made a motion, in one piece."""
+        way = motion @ self.base[self.at[name]]
+        return self.near(pose, name, way[:3, 3]) and angle(pose[self.at[name]], way) < TURNED
+
+    def near(self, pose: np.ndarray, name: str, place: np.ndarray) -> bool:
+        """Whether the head of a bone is at a place."""
+        return float(np.linalg.norm(pose[self.at[name], :3, 3] - place)) < FAR * self.unit
+
+    def stays(self, pose: np.ndarray, name: str) -> bool:
+        """Whether the head of a bone is where it was."""
+        return self.near(pose, name, self.head(name))
+
+
+@contextmanager
+def kept_channels(bone: bpy.types.PoseBone) -> Iterator[None]:
+    """Channels of a bone that are changed while this lasts, and are then what they were, bit for bit."""
+    location, rotation = bone.location.copy(), read_rotation(bone)
+    try:
+        yield
+    finally:
+        bone.location = location
+        write_rotation(bone, rotation)
+
+
+def angle(a: np.ndarray, b: np.ndarray) -> float:
+    """Radians between the axes of two matrices (4, 4), whatever their scales."""
+    unit = lambda m: m[:3, :3] / np.maximum(np.linalg.norm(m[:3, :3], axis=0), 1e-12)
+    return float(2 * np.arcsin(min(np.linalg.norm(unit(a) - unit(b)) / np.sqrt(8), 1.0)))

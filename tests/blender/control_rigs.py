@@ -1,0 +1,129 @@
+"""The walker as a control rig: the same walk, but legs and hips are moved by controls and constraints.
+
+Each builder is a `prepare` of `scenes.walker`: it reads the poses of the walk, adds controls, keys them so that the
+rig walks as it did, and takes the keys off the leg bones.
+"""
+from __future__ import annotations
+
+import bpy
+from mathutils import Matrix, Vector
+
+from . import scenes
+
+SIDES = "LR"
+FRAMES = range(1, scenes.LAST + 1)
+
+
+def poses_of(ob, names) -> dict[str, list[Matrix]]:
+    """{bone: its matrix in each frame}, in armature space."""
+    out = {name: [] for name in names}
+    for frame in FRAMES:
+        scenes.visit(frame)
+        evaluated = ob.evaluated_get(bpy.context.evaluated_depsgraph_get())
+        for name in names:
+            out[name].append(evaluated.pose.bones[name].matrix.copy())
+    return out
+
+
+def add_bones(ob, table) -> None:
+    """Bones that deform nothing, as name: (parent, bone that it lies on) or (parent, head, tail)."""
+    bpy.context.view_layer.objects.active = ob
+    bpy.ops.object.mode_set(mode="EDIT")
+    bones = ob.data.edit_bones
+    for name, (parent, *place) in table.items():
+        bone = bones.new(name)
+        like = bones[place[0]] if len(place) == 1 else None
+        bone.head, bone.tail = (like.head, like.tail) if like else place
+        bone.roll = like.roll if like else 0.0
+        bone.use_deform = False
+        bone.parent = bones.get(parent)
+    bpy.ops.object.mode_set(mode="OBJECT")
+
+
+def key(ob, name, matrices) -> None:
+    """Key a bone so that its matrix in armature space is what is given for each frame; its parents are keyed before."""
+    bone = ob.pose.bones[name]
+    for frame, matrix in zip(FRAMES, matrices, strict=True):
+        scenes.visit(frame)
+        bone.matrix = matrix
+        for path in ("location", "rotation_quaternion"):
+            bone.keyframe_insert(path, frame=frame)
+
+
+def along(ob, name, followed, matrices) -> list[Matrix]:
+    """Where a bone is that goes along with another one in one piece, from the matrices of that."""
+    offset = ob.data.bones[followed].matrix_local.inverted() @ ob.data.bones[name].matrix_local
+    return [matrix @ offset for matrix in matrices]
+
+
+def unkey(ob, names) -> None:
+    starts = tuple(f'pose.bones["{name}"].' for name in names)
+    scenes.remove_curves(ob, keep=lambda path, index: not path.startswith(starts))
+    for name in names:
+        ob.pose.bones[name].matrix_basis.identity()
+        ob.pose.bones[name].rotation_quaternion = (1, 0, 0, 0)
+        ob.pose.bones[name].location = (0, 0, 0)
+
+
+def pole_angle(ob, upper, lower, pole) -> float:
+    """The pole angle of an IK constraint on `lower` at which the rest pose stays as it is."""
+    bones = ob.data.bones
+    base, tip, place = bones[upper], bones[lower], bones[pole].head_local
+    along_base = base.tail_local - base.head_local
+    across = (tip.tail_local - base.head_local).cross(place - base.head_local)
+    toward = across.cross(along_base)
+    x = base.matrix_local.to_3x3().col[0]
+    angle = x.angle(toward)
+    return -angle if x.cross(toward).angle(along_base) < 1 else angle
+
+
+def pull(ob, side, target, pole="") -> None:
+    """An IK constraint on a shin."""
+    ik = ob.pose.bones[f"shin.{side}"].constraints.new("IK")
+    ik.target, ik.subtarget, ik.chain_count = ob, target, 2
+    ik.iterations, ik.use_stretch = 500, False
+    if pole:
+        ik.pole_target, ik.pole_subtarget = ob, pole
+        ik.pole_angle = pole_angle(ob, f"thigh.{side}", f"shin.{side}", pole)
+
+
+def copy(ob, name, followed, kind="COPY_ROTATION", **options) -> None:
+    constraint = ob.pose.bones[name].constraints.new(kind)
+    constraint.target, constraint.subtarget = ob, followed
+    for option, value in options.items():
+        setattr(constraint, option, value)
+
+
+def knee_poles(poses, side) -> list[Matrix]:
+    """Half a metre before the knee, in the plane of the leg."""
+    out = []
+    for hip, knee, ankle in zip(*(poses[f"{n}.{side}"] for n in ("thigh", "shin", "foot")), strict=True):
+        a, b, c = hip.translation, knee.translation, ankle.translation
+        axis = (c - a).normalized()
+        out.append(Matrix.Translation(b + 0.5 * ((b - a) - axis * (b - a).dot(axis)).normalized()))
+    return out
+
+
+def ik_rig(ob, turned=True, pole_parent="", target_parent="") -> None:
+    """Target and pole as bones; with `turned` the foot copies the rotation of its target."""
+    names = [f"{part}.{side}" for part in scenes.LEG_BONES for side in SIDES]
+    poses = poses_of(ob, names)
+    table = {}
+    for side in SIDES:
+        table[f"target.{side}"] = (target_parent, f"foot.{side}")
+        knee = ob.data.bones[f"shin.{side}"].head_local
+        table[f"pole.{side}"] = (pole_parent, knee + Vector((0, -0.5, 0)), knee + Vector((0, -0.6, 0)))
+    add_bones(ob, table)
+    for side in SIDES:
+        key(ob, f"target.{side}", along(ob, f"target.{side}", f"foot.{side}", poses[f"foot.{side}"]))
+        key(ob, f"pole.{side}", knee_poles(poses, side))
+        pull(ob, side, f"target.{side}", f"pole.{side}")
+        if turned:
+            copy(ob, f"foot.{side}", f"target.{side}")
+    unkey(ob, [n for n in names if turned or not n.startswith("foot")])
+    scenes.visit(1)
+
+
+def floppy_ik_rig(ob) -> None:
+    """Without the constraint on the foot, which is turned by its own keys."""
+    ik_rig(ob, turned=False)
