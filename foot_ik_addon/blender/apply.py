@@ -225,7 +225,7 @@ def motions_of(sample: Sample, rig: Rig, corrected: Corrected) -> dict[str, np.n
                 ankle = sample.pose[handle.follows][:, :3, 3]
                 motion = about(np.broadcast_to(np.eye(3), motion[:, :3, :3].shape), ankle, transform(motion, ankle))
             out[handle.bone] = motion
-    return out
+    return out | {handle.bone: out[handle.follows] for handle in rig.others}
 
 
 def carried_by(handle: Handle, head: np.ndarray, motions: dict[str, np.ndarray]) -> np.ndarray:

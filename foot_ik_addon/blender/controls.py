@@ -47,7 +47,8 @@ def find_controls(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig, frame:
         body = find_body(trials, rig, bool(legs))
         if not legs and body == rig.pelvis:
             return ""
-        return pack_controls(Controls(body, {foot: carried(trials, rig, body, h) for foot, h in legs.items()}))
+        legs = {foot: carried(trials, rig, body, handles) for foot, handles in legs.items()}
+        return pack_controls(Controls(body, legs, find_others(trials, rig, body)))
     finally:
         scene.frame_set(kept[0], subframe=kept[1])
 
@@ -91,10 +92,9 @@ def groups(ob: bpy.types.Object, names: list[str]) -> list[list[str]]:
 
     def order(name: str) -> tuple[bool, bool, bool]:
         bone = ob.pose.bones[name]
-        locked = all(getattr(bone, lock)[i] for lock in ("lock_location", "lock_rotation") for i in range(3))
         start = f'pose.bones["{bpy.utils.escape_identifier(name)}"].'
         keyed = any(start + path in paths for path in ("location", rotation_path(bone.rotation_mode)))
-        return locked, not keyed, bone.custom_shape is None
+        return is_locked(bone), not keyed, bone.custom_shape is None
 
     by_order: dict[tuple, list[str]] = {}
     for name in names:
@@ -108,7 +108,7 @@ def search(trials: Trials, names: list[str], motion: np.ndarray, test: Test, inn
     Of bones that are as good it is the outermost, which moves most of the others.
     """
     for group in groups(trials.ob, names):
-        poses = {name: trials.moved(name, motion) for name in group}
+        poses = {name: trials.moved(motion, name) for name in group}
         hits = {name: pose for name, pose in poses.items() if trials.goes_along(pose, name, motion) and test(pose)}
         moves = {name: sum(trials.goes_along(pose, other, motion) for other in hits) for name, pose in hits.items()}
         if moves:
@@ -145,7 +145,7 @@ def turns_test(trials: Trials, leg: LegBones, name: str) -> Test:
 
 def turns_alone(trials: Trials, leg: LegBones, bone: str, name: str) -> bool:
     """Whether the bone `name` of a chain is turned by one bone."""
-    pose = trials.moved(bone, turn_about(trials, name))
+    pose = trials.moved(turn_about(trials, name), bone)
     return turns_test(trials, leg, name)(pose)
 
 
@@ -198,12 +198,11 @@ def find_pole(trials: Trials, leg: LegBones) -> list[Handle]:
     side = np.cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
 
     def test(pose: np.ndarray) -> bool:
-        turns = [pose[trials.at[n], :3, :3] @ np.linalg.inv(trials.base[trials.at[n], :3, :3])
-                 for n in (leg.upper, leg.lower)]
-        swings = [angle(np.eye(3), turn) for turn in turns]
-        about_axis = np.linalg.norm(turns[0] @ axis - axis) < 0.5 * swings[0]
-        alike = min(swings) > TURNED and angle(*turns) < 0.2 * swings[0]
-        return bool(alike and about_axis) and all(trials.stays(pose, n) for n in (leg.upper, leg.foot))
+        at = trials.at[leg.lower]  # the upper leg of some rigs hands its twist to bones below it
+        turn = pose[at, :3, :3] @ np.linalg.inv(trials.base[at, :3, :3])
+        swing = angle(np.eye(3), turn)
+        turned = swing > TURNED and np.linalg.norm(turn @ axis - axis) < 0.5 * swing
+        return bool(turned) and all(trials.stays(pose, n) for n in (leg.upper, leg.foot))
 
     for way in (side, np.cross(axis, side)):
         bone = search(trials, candidates, step(way * SWAY * trials.unit), test)
@@ -231,7 +230,7 @@ def find_body(trials: Trials, rig: Rig, controlled: bool) -> str:
         return (trials.goes_along(pose, rig.pelvis, motion)
                 and all(trials.near(pose, n, place) for n, place in zip(hips, places, strict=True)))
 
-    if not controlled or test(trials.moved(rig.pelvis, motion)):
+    if not controlled or test(trials.moved(motion, rig.pelvis)):
         return rig.pelvis
     body = search(trials, upstream(trials.ob, [rig.pelvis, *hips]), motion, test, innermost=True)
     if not body:
@@ -243,11 +242,11 @@ def find_body(trials: Trials, rig: Rig, controlled: bool) -> str:
 def carried(trials: Trials, rig: Rig, body: str, handles: list[Handle]) -> tuple[Handle, ...]:
     """Handles with what carries them: the nearest one before that does, else the body."""
     motion, out = body_motion(trials, rig), []
-    tried = [(body, motion, trials.moved(body, motion))]
+    tried = [(body, motion, trials.moved(motion, body))]
     for handle in handles:
         out.append(on_carrier(trials, handle, tried))
         motion = turn_about(trials, handle.bone)
-        tried.insert(0, (handle.bone, motion, trials.moved(handle.bone, motion)))
+        tried.insert(0, (handle.bone, motion, trials.moved(motion, handle.bone)))
     return tuple(handle for handle in out if handle)
 
 
@@ -267,3 +266,43 @@ def on_carrier(trials: Trials, handle: Handle, tried: list[tuple[str, np.ndarray
         raise Refusal(f"The control {handle.bone} goes only part of the way along with {carrier}: {TO_FK} first, or "
                       "have it follow one bone alone")
     return handle
+
+
+def find_others(trials: Trials, rig: Rig, body: str) -> tuple[Handle, ...]:
+    """The handles of what the body leaves behind when it moves, such as hands that are pulled and their poles."""
+    motion, ob, found = body_motion(trials, rig), trials.ob, []
+    feet = [leg.foot for leg in rig.legs]
+    test = lambda pose: all(trials.goes_along(pose, n, np.eye(4)) for n in (rig.pelvis, *feet))
+    open_ = left_behind(trials, rig, trials.moved(motion, body), motion)
+    while open_:
+        last = open_.pop()
+        bone = search(trials, unlocked(ob, upstream(ob, [last])), motion,
+                      lambda pose, last=last: trials.goes_along(pose, last, motion) and test(pose))
+        if bone:
+            found.append(bone)
+            pose = trials.moved(motion, body, *found)
+            open_ = [n for n in open_ if not trials.goes_along(pose, n, motion)]
+    return tuple(Handle(bone, rig.pelvis, PIECE) for bone in found)
+
+
+def left_behind(trials: Trials, rig: Rig, pose: np.ndarray, motion: np.ndarray) -> list[str]:
+    """The deforming bones that hang on the body and stay where they are when it has made a motion, and poles that do,
+    but for those of the legs; parents first."""
+    ob, bones = trials.ob, trials.ob.data.bones
+    legs = {n for leg in rig.legs for n in upstream(ob, [*leg.chain, leg.toe or leg.foot])}
+    legs |= {b.name for leg in rig.legs for b in bones[leg.upper].children_recursive}
+    along = {b.name for b in bones if trials.goes_along(pose, b.name, motion)}
+    hang = [b.name for b in bones if b.use_deform and any(above.name in along for above in b.parent_recursive)]
+    constraints = [c for bone in ob.pose.bones for c in bone.constraints if c.type == "IK" and not c.mute]
+    poles = [c.pole_subtarget for c in constraints if c.pole_target == ob and c.pole_subtarget in trials.at]
+    return [n for n in dict.fromkeys([*poles, *hang]) if n not in legs and trials.stays(pose, n)]
+
+
+def unlocked(ob: bpy.types.Object, names: list[str]) -> list[str]:
+    """Those of some bones that are not wholly locked."""
+    return [n for n in names if not is_locked(ob.pose.bones[n])]
+
+
+def is_locked(bone: bpy.types.PoseBone) -> bool:
+    """Whether a bone is locked against moving and turning, as the inner bones of control rigs are."""
+    return all(getattr(bone, lock)[i] for lock in ("lock_location", "lock_rotation") for i in range(3))

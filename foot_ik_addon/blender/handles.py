@@ -36,6 +36,8 @@ class Controls:
     """Bone that moves the pelvis."""
     legs: dict[str, tuple[Handle, ...]]
     """By foot bone; a leg that is not there answers to its own bones."""
+    others: tuple[Handle, ...] = ()
+    """What goes along with the body, such as the controls of hands that are pulled."""
 
 
 def pack_controls(controls: Controls) -> str:
@@ -46,4 +48,5 @@ def pack_controls(controls: Controls) -> str:
 def unpack_controls(text: str) -> Controls:
     """The controls of `pack_controls`; raises ValueError, KeyError or TypeError where they cannot be read."""
     raw = json.loads(text)
-    return Controls(raw["body"], {foot: tuple(Handle(**h) for h in rows) for foot, rows in raw["legs"].items()})
+    handles = lambda rows: tuple(Handle(**row) for row in rows)
+    return Controls(raw["body"], {foot: handles(rows) for foot, rows in raw["legs"].items()}, handles(raw["others"]))

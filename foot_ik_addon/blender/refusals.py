@@ -11,6 +11,8 @@ from .sampling import placed
 from .upstream import CHAINS, upstream
 
 TO_FK = "bake the rig to FK (Object > Animation > Bake Action with Visual Keying)"
+CHANNELS = ("location", "rotation_", "scale")
+"""How the names of a bone's channels start."""
 OFF = 0.01
 """A bone that is farther than this from where its channels put it (radians, or lengths of itself) is moved by something
 else."""
@@ -40,10 +42,16 @@ def refuse_unmovable(ob: bpy.types.Object, rig: Rig) -> None:
     if body.use_connect and body.parent:
         raise Refusal(f"The pelvis bone {rig.body} is connected to its parent and cannot be moved: disconnect it in "
                       "Edit Mode, or pick its parent as the pelvis")
-    for driver in ob.animation_data.drivers if ob.animation_data else ():
-        for name in rig.written:
-            if driver.data_path.startswith(f'pose.bones["{bpy.utils.escape_identifier(name)}"].'):
-                raise Refusal(f"The bone {name} is moved by a driver: remove the driver, or bake it first")
+    for name in rig.written:
+        if is_driven(ob, name):
+            raise Refusal(f"The bone {name} is moved by a driver: remove the driver, or bake it first")
+
+
+def is_driven(ob: bpy.types.Object, name: str) -> bool:
+    """Whether a driver writes to channels of a bone."""
+    start = f'pose.bones["{bpy.utils.escape_identifier(name)}"].'
+    paths = [d.data_path for d in ob.animation_data.drivers] if ob.animation_data else []
+    return any(path.startswith(start) and path.removeprefix(start).startswith(CHANNELS) for path in paths)
 
 
 def refuse_unturned(ob: bpy.types.Object, rig: Rig) -> None:

@@ -50,11 +50,13 @@ class Rig:
     """Per leg: whether the pelvis is above it, so that the leg moves along with it."""
     body: str
     """The bone that is written to move the pelvis: itself, or one that it goes along with."""
+    others: tuple[Handle, ...] = ()
+    """What else is written so that it goes along with the body."""
 
     @property
     def handles(self) -> list[Handle]:
         """All handles, each after what carries it."""
-        return [handle for leg in self.legs for handle in leg.handles]
+        return [*(handle for leg in self.legs for handle in leg.handles), *self.others]
 
     @property
     def written(self) -> list[str]:
@@ -108,7 +110,7 @@ def with_controls(ob: bpy.types.Object, rig: Rig, text: str) -> Rig:
         handles = controls.legs.get(leg.foot, ())
         bends = any(h.follows == leg.toe for h in handles) if handles else leg.bends
         legs.append(replace(leg, handles=handles, bends=bends))
-    rig = replace(rig, legs=tuple(legs), carried=(True,) * len(legs), body=controls.body)
+    rig = replace(rig, legs=tuple(legs), carried=(True,) * len(legs), body=controls.body, others=controls.others)
     gone = [name for name in rig.written if name not in ob.data.bones]
     if gone:
         raise Refusal(f"The control {gone[0]} is no longer there: press Plan to find the controls of the legs anew")

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import bpy
 import numpy as np
@@ -44,14 +44,16 @@ class Trials:
     def head(self, name: str) -> np.ndarray:
         return self.base[self.at[name], :3, 3]
 
-    def moved(self, name: str, motion: np.ndarray) -> np.ndarray:
-        """(bones, 4, 4): the pose when the channels of a bone are changed so that it makes a motion (4, 4)."""
-        arrays = (self.base[self.at[name]], *self.channels[name], motion, np.eye(4))
-        turn, location = (rows[0] for rows in channels_along(*(a[None] for a in arrays)))
-        own = self.ob.pose.bones[name]
-        with kept_channels(own):
-            write_rotation(own, in_mode(Matrix(turn), own.rotation_mode, read_rotation(own)))
-            own.location = location
+    def moved(self, motion: np.ndarray, *names: str) -> np.ndarray:
+        """(bones, 4, 4): the pose when the channels of bones are changed so that each makes a motion (4, 4)."""
+        with ExitStack() as stack:
+            for name in names:
+                bone = self.ob.pose.bones[name]
+                stack.enter_context(kept_channels(bone))
+                arrays = (self.base[self.at[name]], *self.channels[name], motion, np.eye(4))
+                turn, location = (rows[0] for rows in channels_along(*(a[None] for a in arrays)))
+                write_rotation(bone, in_mode(Matrix(turn), bone.rotation_mode, read_rotation(bone)))
+                bone.location = location
             return self.read()
 
     def goes_along(self, pose: np.ndarray, name: str, motion: np.ndarray) -> bool:

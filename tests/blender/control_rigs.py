@@ -5,12 +5,18 @@ rig walks as it did, and takes the keys off the leg bones.
 """
 from __future__ import annotations
 
+import importlib
+
+import addon_utils
 import bpy
 from mathutils import Matrix, Vector
+
+from sample_scenes import mannequin
 
 from . import scenes
 
 SIDES = "LR"
+LEG = (*scenes.LEG_BONES, "toe")
 FRAMES = range(1, scenes.LAST + 1)
 
 
@@ -127,3 +133,84 @@ def ik_rig(ob, turned=True, pole_parent="", target_parent="") -> None:
 def floppy_ik_rig(ob) -> None:
     """Without the constraint on the foot, which is turned by its own keys."""
     ik_rig(ob, turned=False)
+
+
+# ---------------------------------------------------------------- Rigify
+
+JOINTS = {"thigh": ("HIP", "KNEE"), "shin": ("KNEE", "ANKLE"), "foot": ("ANKLE", "BALL"), "toe": ("BALL", "TIP")}
+
+
+def rigify(ob) -> None:
+    """A generated Rigify rig in the place of the mannequin, with legs of its measures, that walks as it does: feet, toes
+    and torso are keyed, and the legs stand to IK."""
+    rig, poses = in_its_place(ob)
+    for side in SIDES:
+        for part in ("foot", "toe"):
+            key(rig, f"{part}_ik.{side}", poses[f"{part}_ik.{side}"])
+    scenes.visit(1)
+
+
+def rigify_with_poles(ob) -> None:
+    """The same with poles, of which one is a child of the root and keyed, the other goes along with the pelvis."""
+    rig, poses = in_its_place(ob)
+    for side in SIDES:
+        rig.pose.bones[f"thigh_parent.{side}"]["pole_vector"] = True
+        key(rig, f"foot_ik.{side}", poses[f"foot_ik.{side}"])
+        key(rig, f"toe_ik.{side}", poses[f"toe_ik.{side}"])
+    rig.pose.bones["thigh_parent.L"]["pole_parent"] = 1
+    key(rig, "thigh_ik_target.L", poses["pole.L"])
+    scenes.visit(1)
+
+
+def rigify_fk(ob) -> None:
+    """The same with legs that stand to FK."""
+    rig, poses = in_its_place(ob)
+    for side in SIDES:
+        rig.pose.bones[f"thigh_parent.{side}"]["IK_FK"] = 1.0
+        for part in LEG:
+            key(rig, f"{part}_fk.{side}", poses[f"{part}_fk.{side}"])
+    scenes.visit(1)
+
+
+def in_its_place(ob):
+    """A generated rig, and where its controls must be in each frame for it to walk as the mannequin, which it replaces:
+    its torso is keyed so."""
+    legs = [f"{part}.{side}" for part in LEG for side in SIDES]
+    walk = poses_of(ob, ["hips", *legs])
+    rest = {name: ob.data.bones[name].matrix_local.copy() for name in walk}
+    rig = generated()
+    for old in (*ob.children, ob):
+        bpy.data.objects.remove(old)
+    rig.name = mannequin.NAME
+    pairs = {"torso": "hips"}
+    pairs |= {f"{part}_{kind}.{side}": f"{part}.{side}" for part in LEG for side in SIDES for kind in ("ik", "fk")
+              if f"{part}_{kind}.{side}" in rig.data.bones}
+    offset = {name: rest[pairs[name]].inverted() @ rig.data.bones[name].matrix_local for name in pairs}
+    poses = {name: [pose @ offset[name] for pose in walk[pairs[name]]] for name in pairs}
+    key(rig, "torso", poses["torso"])
+    return rig, poses | {f"pole.{side}": knee_poles(walk, side) for side in SIDES}
+
+
+def generated():
+    """The rig that Rigify generates from its Basic Human, with the mannequin's legs."""
+    bpy.context.preferences.filepaths.use_scripts_auto_execute = True
+    addon_utils.enable("rigify", default_set=True)
+    meta = bpy.data.objects.new("meta", bpy.data.armatures.new("meta"))
+    bpy.context.scene.collection.objects.link(meta)
+    bpy.context.view_layer.objects.active = meta
+    bpy.ops.object.mode_set(mode="EDIT")
+    importlib.import_module("rigify.metarigs.Basic.basic_human").create(meta)
+    bpy.ops.object.mode_set(mode="EDIT")
+    for side, sign in (("L", 1), ("R", -1)):
+        bones = meta.data.edit_bones
+        for part, ends in JOINTS.items():
+            head, tail = (Vector((sign * p.x, p.y, p.z)) for p in (getattr(mannequin, end) for end in ends))
+            bones[f"{part}.{side}"].head, bones[f"{part}.{side}"].tail = head, tail
+        bones[f"heel.02.{side}"].head = Vector((sign * 0.05, 0.06, 0))
+        bones[f"heel.02.{side}"].tail = Vector((sign * 0.14, 0.06, 0))
+    bpy.ops.object.mode_set(mode="OBJECT")
+    bpy.ops.pose.rigify_generate()
+    rig = bpy.context.object
+    bpy.data.objects.remove(meta)
+    return rig
+
