@@ -103,7 +103,8 @@ def on_legs(ob: bpy.types.Object) -> Iterator[Advice]:
 def on_movers(ob: bpy.types.Object, rig: Rig) -> Iterator[Advice]:
     """Constraints and drivers that move a bone instead of its own channels: the first one of each leg and pelvis."""
     seen = set()
-    for part in ((rig.body,), *(() if leg.handles else leg.chain for leg in rig.legs)):
+    body = () if rig.handles else (rig.body,)
+    for part in (body, *(() if leg.handles else leg.chain for leg in rig.legs)):
         for name in part:
             if is_driven(ob, name):
                 yield Advice(f"{name} is moved by a driver. Remove the driver, or bake it first", is_error=True)

@@ -68,10 +68,11 @@ def find_handles(trials: Trials, rig: Rig, leg: LegBones) -> list[Handle]:
     if all(turned):
         out = [Handle(bone, name, PIECE) for bone, name in zip(turned, leg.chain, strict=True)]
         return out + find_toe(trials, leg)
-    target = find_target(trials, rig, leg, in_one_piece=True)
-    if target:
-        return [Handle(target, leg.foot, PIECE), *find_pole(trials, leg), *find_toe(trials, leg)]
-    target = find_target(trials, rig, leg, in_one_piece=False)
+    for along in (trials.goes_along, trials.points_along):
+        target = find_target(trials, rig, leg, TURN, along)
+        if target:
+            return [Handle(target, leg.foot, PIECE), *find_pole(trials, leg), *find_toe(trials, leg)]
+    target = find_target(trials, rig, leg, np.eye(3), trials.head_goes_along)
     if target and turned[-1]:
         out = [Handle(target, leg.foot, PLACE), *find_pole(trials, leg)]
         return [*out, Handle(turned[-1], leg.foot, PIECE, leg.lower), *find_toe(trials, leg)]
@@ -166,24 +167,27 @@ def find_toe(trials: Trials, leg: LegBones) -> list[Handle]:
     motion = turn_about(trials, leg.toe)
     test = lambda pose: (trials.goes_along(pose, leg.toe, motion) and trials.goes_along(pose, leg.foot, np.eye(4)))
     bone = search(trials, coincident(trials, leg.toe), motion, test)
-    return [Handle(bone, leg.toe, PIECE)] if bone else []
+    return [Handle(bone, leg.toe, PIECE, leg.foot if bone == leg.toe else "")] if bone else []
 
 
 # ---------------------------------------------------------------- legs that are pulled
 
-def find_target(trials: Trials, rig: Rig, leg: LegBones, in_one_piece: bool) -> str:
-    """The bone with which a foot goes along, or its head alone; empty for none."""
+def find_target(trials: Trials, rig: Rig, leg: LegBones, turn: np.ndarray,
+                goes_along: Callable[[np.ndarray, str, np.ndarray], bool]) -> str:
+    """The bone that takes a foot along when it is moved and turned; empty for none.
+
+    `goes_along` of pose, bone and motion tells whether it does.
+    """
     hip, knee, ankle = (trials.head(n) for n in (leg.upper, leg.lower, leg.foot))
     new = ankle + toward(trials, ankle, hip, STEP)
-    turn = TURN if in_one_piece else np.eye(3)
     motion = about(turn[None], ankle[None], new[None])[0]
     others = [rig.pelvis, leg.upper, *(other.foot for other in rig.legs if other != leg)]
     shin = float(np.linalg.norm(ankle - knee))
 
     def test(pose: np.ndarray) -> bool:
-        there = trials.goes_along(pose, leg.foot, motion) if in_one_piece else trials.near(pose, leg.foot, new)
         long = float(np.linalg.norm(pose[trials.at[leg.foot], :3, 3] - pose[trials.at[leg.lower], :3, 3]))
-        return there and abs(long - shin) < 0.02 * shin and all(trials.stays(pose, n) for n in others)
+        along = goes_along(pose, leg.foot, motion) and abs(long - shin) < 0.02 * shin
+        return along and all(trials.stays(pose, n) for n in others)
 
     return search(trials, upstream(trials.ob, [leg.foot]), motion, test)
 

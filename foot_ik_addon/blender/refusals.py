@@ -68,7 +68,8 @@ def refuse_unturned(ob: bpy.types.Object, rig: Rig) -> None:
 def constraint_check(ob: bpy.types.Object, rig: Rig) -> Callable[[bpy.types.Depsgraph, float], None]:
     """A function of the depsgraph and the frame that refuses bones which constraints move in that frame (F11, F34), and
     constraints that give a leg to other controls there than where these were found."""
-    direct = [n for n in rig.written if n not in {h.bone for h in rig.handles}]
+    found = {rig.body, *(h.bone for h in rig.handles)} if rig.handles else set()  # which answer, whatever carries them
+    direct = [n for n in rig.written if n not in found]
     constrained = {b.name for b in ob.pose.bones if len(b.constraints)}
     chained = any(c.type in CHAINS for b in ob.pose.bones for c in b.constraints)
     suspects = direct if chained else [n for n in direct if n in constrained]

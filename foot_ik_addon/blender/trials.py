@@ -9,6 +9,7 @@ import numpy as np
 from mathutils import Matrix
 
 from ..core.handles import channels_along
+from ..core.rotations import transform
 from .channels import in_mode, read_rotation, write_rotation
 from .sampling import location_axes
 
@@ -61,6 +62,16 @@ class Trials:
         way = motion @ self.base[self.at[name]]
         return self.near(pose, name, way[:3, 3]) and angle(pose[self.at[name]], way) < TURNED
 
+    def head_goes_along(self, pose: np.ndarray, name: str, motion: np.ndarray) -> bool:
+        """Whether the head of a bone has made a motion."""
+        return self.near(pose, name, transform(motion, self.head(name)))
+
+    def points_along(self, pose: np.ndarray, name: str, motion: np.ndarray) -> bool:
+        """Whether head and tail of a bone have made a motion, however it has rolled."""
+        way = motion @ self.base[self.at[name]]
+        across = np.linalg.norm(along_bone(pose[self.at[name]]) - along_bone(way))
+        return self.near(pose, name, way[:3, 3]) and float(across) < TURNED
+
     def near(self, pose: np.ndarray, name: str, place: np.ndarray) -> bool:
         """Whether the head of a bone is at a place."""
         return float(np.linalg.norm(pose[self.at[name], :3, 3] - place)) < FAR * self.unit
@@ -79,6 +90,11 @@ def kept_channels(bone: bpy.types.PoseBone) -> Iterator[None]:
     finally:
         bone.location = location
         write_rotation(bone, rotation)
+
+
+def along_bone(pose: np.ndarray) -> np.ndarray:
+    """The direction (3,) of a bone in a pose (4, 4)."""
+    return pose[:3, 1] / np.linalg.norm(pose[:3, 1])
 
 
 def angle(a: np.ndarray, b: np.ndarray) -> float:

@@ -46,6 +46,11 @@ def add_bones(ob, table) -> None:
     bpy.ops.object.mode_set(mode="OBJECT")
 
 
+def ends_of(ob, name) -> tuple[Vector, Vector]:
+    """Head and tail of a bone at rest."""
+    return ob.data.bones[name].head_local.copy(), ob.data.bones[name].tail_local.copy()
+
+
 def key(ob, name, matrices) -> None:
     """Key a bone so that its matrix in armature space is what is given for each frame; its parents are keyed before."""
     bone = ob.pose.bones[name]
@@ -83,14 +88,15 @@ def pole_angle(ob, upper, lower, pole) -> float:
     return -angle if x.cross(toward).angle(along_base) < 1 else angle
 
 
-def pull(ob, side, target, pole="") -> None:
-    """An IK constraint on a shin."""
-    ik = ob.pose.bones[f"shin.{side}"].constraints.new("IK")
-    ik.target, ik.subtarget, ik.chain_count = ob, target, 2
-    ik.iterations, ik.use_stretch = 500, False
+def pull(ob, name, target, pole="", count=2) -> None:
+    """An IK constraint on a bone."""
+    bone = ob.pose.bones[name]
+    ik = bone.constraints.new("IK")
+    ik.target, ik.subtarget, ik.chain_count = ob, target, count
+    ik.use_stretch = False
     if pole:
         ik.pole_target, ik.pole_subtarget = ob, pole
-        ik.pole_angle = pole_angle(ob, f"thigh.{side}", f"shin.{side}", pole)
+        ik.pole_angle = pole_angle(ob, bone.parent.name, name, pole)
 
 
 def copy(ob, name, followed, kind="COPY_ROTATION", **options) -> None:
@@ -110,20 +116,20 @@ def knee_poles(poses, side) -> list[Matrix]:
     return out
 
 
-def ik_rig(ob, turned=True, pole_parent="", target_parent="") -> None:
+def ik_rig(ob, turned=True) -> None:
     """Target and pole as bones; with `turned` the foot copies the rotation of its target."""
     names = [f"{part}.{side}" for part in scenes.LEG_BONES for side in SIDES]
     poses = poses_of(ob, names)
     table = {}
     for side in SIDES:
-        table[f"target.{side}"] = (target_parent, f"foot.{side}")
-        knee = ob.data.bones[f"shin.{side}"].head_local
-        table[f"pole.{side}"] = (pole_parent, knee + Vector((0, -0.5, 0)), knee + Vector((0, -0.6, 0)))
+        table[f"target.{side}"] = ("", f"foot.{side}")
+        knee = ends_of(ob, f"shin.{side}")[0]
+        table[f"pole.{side}"] = ("", knee + Vector((0, -0.5, 0)), knee + Vector((0, -0.6, 0)))
     add_bones(ob, table)
     for side in SIDES:
         key(ob, f"target.{side}", along(ob, f"target.{side}", f"foot.{side}", poses[f"foot.{side}"]))
         key(ob, f"pole.{side}", knee_poles(poses, side))
-        pull(ob, side, f"target.{side}", f"pole.{side}")
+        pull(ob, f"shin.{side}", f"target.{side}", f"pole.{side}")
         if turned:
             copy(ob, f"foot.{side}", f"target.{side}")
     unkey(ob, [n for n in names if turned or not n.startswith("foot")])
@@ -135,14 +141,71 @@ def floppy_ik_rig(ob) -> None:
     ik_rig(ob, turned=False)
 
 
+def copying_rig(ob) -> None:
+    """As Auto-Rig Pro does it: deforming bones copy a chain that is pulled to the end of a reverse foot, whose ball
+    rolls; hips copy a control below the one that is keyed."""
+    names = ["hips", *(f"{part}.{side}" for part in scenes.LEG_BONES for side in SIDES)]
+    poses = poses_of(ob, names)
+    table = {"c_traj": ("", "root"), "c_root_master": ("c_traj", "hips"), "c_root": ("c_root_master", "hips")}
+    for side in SIDES:
+        ball, tip = ends_of(ob, f"toe.{side}")
+        table |= {f"thigh_ik.{side}": ("c_root", f"thigh.{side}"),
+                  f"shin_ik.{side}": (f"thigh_ik.{side}", f"shin.{side}"),
+                  f"c_foot.{side}": ("c_traj", f"foot.{side}"), f"c_roll.{side}": (f"c_foot.{side}", ball, tip),
+                  f"foot_ik.{side}": (f"c_roll.{side}", f"foot.{side}"),
+                  f"c_pole.{side}": (f"c_foot.{side}", (ball.x, -0.7, 0.5), (ball.x, -0.8, 0.5))}
+    add_bones(ob, table)
+    key(ob, "c_root_master", along(ob, "c_root_master", "hips", poses["hips"]))
+    copy(ob, "hips", "c_root", "COPY_TRANSFORMS")
+    for side in SIDES:
+        roll = ob.pose.bones[f"c_roll.{side}"]
+        roll.rotation_mode = "XYZ"
+        for frame, turn in ((1, 0.0), (20, 0.5), (35, -0.2)):
+            roll.rotation_euler.x = turn
+            roll.keyframe_insert("rotation_euler", frame=frame)
+        rolled = poses_of(ob, (f"c_foot.{side}", f"foot_ik.{side}"))
+        inner = [a.inverted() @ b for a, b in zip(*rolled.values(), strict=True)]
+        key(ob, f"c_foot.{side}", [p @ m.inverted() for p, m in zip(poses[f"foot.{side}"], inner, strict=True)])
+        key(ob, f"c_pole.{side}", knee_poles(poses, side))
+        pull(ob, f"shin_ik.{side}", f"foot_ik.{side}", f"c_pole.{side}")
+        for part, source in (("thigh", "thigh_ik"), ("shin", "shin_ik"), ("foot", "foot_ik")):
+            copy(ob, f"{part}.{side}", f"{source}.{side}", "COPY_TRANSFORMS")
+    unkey(ob, names)
+    scenes.visit(1)
+
+
+def pointing_rig(ob) -> None:
+    """As KayKit does it: the shin is pulled to the heel, and the foot points at the ball, below rolling controls."""
+    names = [f"{part}.{side}" for part in LEG for side in SIDES]
+    poses = poses_of(ob, names)
+    table = {}
+    for side in SIDES:
+        (ankle, ball), tip = ends_of(ob, f"foot.{side}"), ends_of(ob, f"toe.{side}")[1]
+        up, knee = Vector((0, 0, 0.1)), ends_of(ob, f"shin.{side}")[0] + Vector((0, -0.5, 0))
+        table |= {f"control-toe.{side}": ("root", tip, tip + up),
+                  f"control-heel.{side}": (f"control-toe.{side}", ankle - Vector((0, 0, ankle.z)), ankle),
+                  f"control-foot.{side}": (f"control-heel.{side}", ball, ball + up),
+                  f"heelIK.{side}": (f"control-foot.{side}", ankle, ankle + up),
+                  f"IK-foot.{side}": (f"control-foot.{side}", ball, ball + up),
+                  f"kneeIK.{side}": ("root", knee, knee + up)}
+    add_bones(ob, table)
+    for side in SIDES:
+        key(ob, f"control-toe.{side}", along(ob, f"control-toe.{side}", f"foot.{side}", poses[f"foot.{side}"]))
+        key(ob, f"kneeIK.{side}", knee_poles(poses, side))
+        pull(ob, f"shin.{side}", f"heelIK.{side}", f"kneeIK.{side}")
+        pull(ob, f"foot.{side}", f"IK-foot.{side}", count=1)
+    unkey(ob, [n for n in names if not n.startswith("toe")])
+    scenes.visit(1)
+
+
 # ---------------------------------------------------------------- Rigify
 
 JOINTS = {"thigh": ("HIP", "KNEE"), "shin": ("KNEE", "ANKLE"), "foot": ("ANKLE", "BALL"), "toe": ("BALL", "TIP")}
 
 
 def rigify(ob) -> None:
-    """A generated Rigify rig in the place of the mannequin, with legs of its measures, that walks as it does: feet, toes
-    and torso are keyed, and the legs stand to IK."""
+    """A generated Rigify rig in the place of the mannequin, with legs of its measures, that walks as it does: feet,
+    toes and torso are keyed, and the legs stand to IK."""
     rig, poses = in_its_place(ob)
     for side in SIDES:
         for part in ("foot", "toe"):
