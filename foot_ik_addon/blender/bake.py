@@ -40,7 +40,7 @@ def bake(scene: bpy.types.Scene, ob: bpy.types.Object, start: int, end: int, ste
     refuse_baked(ob, start, end)
     frames = sorted({*range(start, end + 1, step), end})
     with live.suspended(ob):
-        rig = read_rig(ob, find_controls(scene, ob, rig, start))
+        rig = read_rig(ob, find_controls(scene, ob, rig, frames))
         refuse_unmovable(ob, rig)
         ground, old = MeshGround(ob), report_to_follow(ob, rig)
         channels, sample, weights = yield from corrected_clip(scene, ob, rig, frames, [ground.visit] if old else [])

@@ -31,26 +31,40 @@ Test = Callable[[np.ndarray], bool]
 """Whether a pose (bones, 4, 4) shows what was looked for."""
 
 
-def find_controls(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig, frame: int) -> str:
+def find_controls(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig, frames: list[int]) -> str:
     """What moves pelvis and legs, as kept in the settings; empty where they answer to their own channels.
 
-    Looks at one frame, and comes back. Raises `Refusal` for legs that no bones move.
+    Looks at the first of some frames, and at two others where a leg does not answer there since it is straight. Raises
+    `Refusal` for legs that no bones move.
     """
     own = [rig.pelvis, *(n for leg in rig.legs for n in (*leg.chain, leg.toe) if n)]
     if not any(len(ob.pose.bones[name].constraints) for name in upstream(ob, own)):
         return ""
-    layer, kept = layer_of(scene, ob), (scene.frame_current, scene.frame_subframe)
+    layer, kept, held = layer_of(scene, ob), (scene.frame_current, scene.frame_subframe), ""
     try:
-        scene.frame_set(frame)
-        trials = Trials(ob, layer, unit_of(ob, rig))
-        legs = {leg.foot: handles for leg in rig.legs if (handles := find_handles(trials, rig, leg))}
-        body = find_body(trials, rig, bool(legs))
-        if not legs and body == rig.pelvis:
-            return ""
-        legs = {foot: carried(trials, rig, body, handles) for foot, handles in legs.items()}
-        return pack_controls(Controls(body, legs, find_others(trials, rig, body)))
+        for frame in dict.fromkeys(frames[len(frames) * third // 3] for third in range(3)):
+            scene.frame_set(frame)
+            trials = Trials(ob, layer, unit_of(ob, rig))
+            pose, chains = trials.evaluated(), [n for leg in rig.legs for n in leg.chain]
+            held = held or next((n for n in chains if constraint_moves(pose[n])), "")
+            legs = {leg.foot: find_handles(trials, rig, leg) for leg in rig.legs}
+            if None not in legs.values():
+                return found_controls(trials, rig, {foot: handles for foot, handles in legs.items() if handles})
     finally:
         scene.frame_set(kept[0], subframe=kept[1])
+    if held:
+        raise Refusal(f"The bone {held} is moved by a constraint, and no bone of {ob.name} takes its foot along: "
+                      f"{TO_FK} first, or mute the constraint")
+    return ""
+
+
+def found_controls(trials: Trials, rig: Rig, legs: dict[str, list[Handle]]) -> str:
+    """The handles of some legs by foot, and what moves the body with them, as kept in the settings."""
+    if not legs:
+        return ""
+    body = find_body(trials, rig)
+    chains = {foot: carried(trials, rig, body, handles) for foot, handles in legs.items()}
+    return pack_controls(Controls(body, chains, find_others(trials, rig, body)))
 
 
 def unit_of(ob: bpy.types.Object, rig: Rig) -> float:
@@ -59,8 +73,9 @@ def unit_of(ob: bpy.types.Object, rig: Rig) -> float:
     return (heads[1] - heads[0]).length + (heads[2] - heads[1]).length
 
 
-def find_handles(trials: Trials, rig: Rig, leg: LegBones) -> list[Handle]:
-    """The handles of a leg, without what carries them; empty where it answers to its own bones."""
+def find_handles(trials: Trials, rig: Rig, leg: LegBones) -> list[Handle] | None:
+    """The handles of a leg, without what carries them: none where it answers to its own bones, None where no bone moves
+    it."""
     own = all(turns_alone(trials, leg, name, name) for name in leg.chain)
     if own:
         return []
@@ -76,13 +91,7 @@ def find_handles(trials: Trials, rig: Rig, leg: LegBones) -> list[Handle]:
     if target and turned[-1]:
         out = [Handle(target, leg.foot, PLACE), *find_pole(trials, leg)]
         return [*out, Handle(turned[-1], leg.foot, PIECE, leg.lower), *find_toe(trials, leg)]
-    trials.read()
-    bones = trials.evaluated()
-    moved = next((name for name in leg.chain if constraint_moves(bones[name])), None)
-    if moved is None:
-        return []
-    raise Refusal(f"The bone {moved} is moved by a constraint, and no bone of {trials.ob.name} takes its foot along: "
-                  f"{TO_FK} first, or mute the constraint")
+    return None
 
 
 # ---------------------------------------------------------------- which bone
@@ -224,7 +233,7 @@ def body_motion(trials: Trials, rig: Rig) -> np.ndarray:
     return about(TURN[None], head[None], (head + toward(trials, head, feet, STEP))[None])[0]
 
 
-def find_body(trials: Trials, rig: Rig, controlled: bool) -> str:
+def find_body(trials: Trials, rig: Rig) -> str:
     """The bone that moves the pelvis and all hips: itself where it answers, else the innermost that does."""
     motion = body_motion(trials, rig)
     hips = [leg.upper for leg in rig.legs]
@@ -234,7 +243,7 @@ def find_body(trials: Trials, rig: Rig, controlled: bool) -> str:
         return (trials.goes_along(pose, rig.pelvis, motion)
                 and all(trials.near(pose, n, place) for n, place in zip(hips, places, strict=True)))
 
-    if not controlled or test(trials.moved(motion, rig.pelvis)):
+    if test(trials.moved(motion, rig.pelvis)):
         return rig.pelvis
     body = search(trials, upstream(trials.ob, [rig.pelvis, *hips]), motion, test, innermost=True)
     if not body:

@@ -50,7 +50,7 @@ def detect_legs(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
 def keep_controls(scene: bpy.types.Scene, ob: bpy.types.Object) -> list[str]:
     """Find what moves the legs that are set up and keep it in the settings; returns why that is not possible."""
     try:
-        ob.foot_ik.controls = find_controls(scene, ob, read_rig(ob), scene.frame_start)
+        ob.foot_ik.controls = find_controls(scene, ob, read_rig(ob), frame_range(scene))
     except Refusal as refusal:
         return [str(refusal)]
     return []
@@ -74,7 +74,7 @@ def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
     refuse_missing_collection(ob)
     refuse_baked(ob, scene.frame_start, scene.frame_end)
     with live.suspended(ob):
-        controls = find_controls(scene, ob, rig, frames[0])
+        controls = find_controls(scene, ob, rig, frames)
         rig = read_rig(ob, controls)
         refuse_unmovable(ob, rig)
         ground = MeshGround(ob)

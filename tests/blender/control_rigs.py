@@ -57,7 +57,8 @@ def key(ob, name, matrices) -> None:
     for frame, matrix in zip(FRAMES, matrices, strict=True):
         scenes.visit(frame)
         bone.matrix = matrix
-        for path in ("location", "rotation_quaternion"):
+        euler = len(bone.rotation_mode) == 3
+        for path in ("location", "rotation_euler" if euler else "rotation_quaternion"):
             bone.keyframe_insert(path, frame=frame)
 
 
@@ -133,6 +134,25 @@ def ik_rig(ob, turned=True) -> None:
         if turned:
             copy(ob, f"foot.{side}", f"target.{side}")
     unkey(ob, [n for n in names if turned or not n.startswith("foot")])
+    scenes.visit(1)
+
+
+def carried_ik_rig(ob) -> None:
+    """Targets in Euler angles, one of which is the child of an object that lies askew, the other of the hips."""
+    ik_rig(ob)
+    empty = bpy.data.objects.new("Carrier", None)
+    empty.location, empty.rotation_euler = (0.1, 0.2, 0.3), (0.3, 0.2, 0.5)
+    bpy.context.scene.collection.objects.link(empty)
+    poses = poses_of(ob, ("target.L", "target.R"))
+    unkey(ob, poses)
+    bpy.ops.object.mode_set(mode="EDIT")
+    ob.data.edit_bones["target.R"].parent = ob.data.edit_bones["hips"]
+    bpy.ops.object.mode_set(mode="OBJECT")
+    for name in poses:
+        ob.pose.bones[name].rotation_mode = "ZXY"
+        key(ob, name, poses[name])
+    child = ob.pose.bones["target.L"].constraints.new("CHILD_OF")
+    child.target, child.inverse_matrix = empty, empty.matrix_basis.inverted()
     scenes.visit(1)
 
 

@@ -3,6 +3,8 @@ import bpy
 import numpy as np
 import pytest
 from blender import control_rigs, scenes
+from blender.test_render import NEAR as NEAR_IN_PICTURES
+from blender.test_render import dress, places, rendered
 
 FRAMES = range(1, scenes.LAST + 1, 3)
 FEET = [f"{part}.{side}" for side in "LR" for part in ("foot", "toe")]
@@ -12,6 +14,7 @@ legs stretch a little, and feet that point at their balls do not roll."""
 
 WRITTEN = {  # builder: (what moves the body, what moves the left leg, what goes along)
     control_rigs.ik_rig: ("hips", ["target.L", "pole.L", "toe.L"], []),
+    control_rigs.carried_ik_rig: ("hips", ["target.L", "pole.L", "toe.L"], []),
     control_rigs.floppy_ik_rig: ("hips", ["target.L", "pole.L", "foot.L", "toe.L"], []),
     control_rigs.copying_rig: ("c_root_master", ["c_foot.L", "c_pole.L", "toe.L"], []),
     control_rigs.pointing_rig: ("hips", ["control-toe.L", "kneeIK.L", "toe.L"], []),
@@ -101,6 +104,19 @@ def test_the_bake_keys_the_controls_alone_and_plays_as_live(addon, builder):
     changed = {key[0].split('"')[1] for key in after if isinstance(key, tuple) and after[key] != before.get(key)}
     assert changed <= set(rig.written) and {rig.body, rig.legs[0].handles[0].bone} <= changed
     assert scenes.action_state(old) == before
+
+
+def test_renders_show_what_the_bake_keys(tmp_path):
+    ob = dress(walker(control_rigs.ik_rig))
+    live = rendered(tmp_path / "live")
+    assert bpy.ops.foot_ik.bake() == {"FINISHED"}
+    baked = rendered(tmp_path / "baked")
+    ob.animation_data.action = bpy.data.actions[ob.animation_data.action.name.removesuffix(" Foot IK")]
+    raw = rendered(tmp_path / "raw")
+    for frame in live:
+        assert np.abs(live[frame] - baked[frame]).mean() < 1e-4
+    last = max(live)
+    assert np.linalg.norm(places(live[last])["foot.L"] - places(raw[last])["foot.L"]) > NEAR_IN_PICTURES
 
 
 def test_a_file_saved_while_live_opens_as_animated(tmp_path):
