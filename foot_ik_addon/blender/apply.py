@@ -10,7 +10,7 @@ import numpy as np
 from ..core.clip import Clip
 from ..core.edits import Edit
 from ..core.footprints import lay_footprints, sliding_frame
-from ..core.handles import about, channels_along, leg_motions, pole_motion
+from ..core.motions import about, channels_along, leg_motions, pole_motion
 from ..core.plan import Options, Plan, follow
 from ..core.pose import Corrected, LegJob, Rows, correct, local_turns, weighted
 from ..core.rest import Limits

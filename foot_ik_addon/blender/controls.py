@@ -11,7 +11,7 @@ from dataclasses import replace
 import bpy
 import numpy as np
 
-from ..core.handles import about
+from ..core.motions import about
 from ..core.rotations import from_rotvec
 from .channels import rotation_path
 from .flush import animated_paths
@@ -25,7 +25,7 @@ from .upstream import upstream
 TURN = from_rotvec(np.array([0.1, 0.1, 0.1]))
 """By which bones are turned, about no axis of theirs."""
 STEP, SWAY = 0.05, 0.3
-"""Legs by which a foot is moved toward its hip, the body toward its feet; and a pole sideways."""
+"""Legs by which a foot is moved toward its hip, the body toward its feet; and a pole sideways, a target down."""
 
 Test = Callable[[np.ndarray], bool]
 """Whether a pose (bones, 4, 4) shows what was looked for."""
@@ -198,7 +198,12 @@ def find_target(trials: Trials, rig: Rig, leg: LegBones, turn: np.ndarray,
         along = goes_along(pose, leg.foot, motion) and abs(long - shin) < 0.02 * shin
         return along and all(trials.stays(pose, n) for n in others)
 
-    return search(trials, upstream(trials.ob, [leg.foot]), motion, test)
+    target = search(trials, upstream(trials.ob, [leg.foot]), motion, test)
+    down = step(toward(trials, hip, ankle, SWAY))
+    if target and not trials.goes_along(trials.moved(down, target), target, down):
+        raise Refusal(f"The control {target} is held up by a constraint, and could not follow the ground down: mute "
+                      "the constraint first")
+    return target
 
 
 def find_pole(trials: Trials, leg: LegBones) -> list[Handle]:

@@ -8,7 +8,7 @@ import bpy
 import numpy as np
 from mathutils import Matrix
 
-from ..core.handles import channels_along
+from ..core.motions import channels_along
 from ..core.rotations import transform
 from .channels import in_mode, read_rotation, write_rotation
 from .sampling import location_axes

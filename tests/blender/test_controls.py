@@ -64,6 +64,16 @@ def test_the_feet_go_where_those_of_a_plain_rig_go(builder):
 
 
 @TWO
+def test_on_its_own_floor_nothing_moves(builder):
+    ob = scenes.walker("flat", prepare=builder)
+    for leg in ob.foot_ik.legs:
+        leg.lock_weight = 0.0
+    raw = scenes.shown_over(ob, FRAMES)
+    ob.foot_ik.enabled = True
+    assert scenes.gaps(scenes.shown_over(ob, FRAMES), raw).max() < 0.0005
+
+
+@TWO
 def test_same_frame_same_answer_in_any_order(builder):
     ob = walker(builder)
     ob.foot_ik.enabled = True
@@ -181,6 +191,13 @@ def pulled_half(ob):
             constraint.influence = 0.5
 
 
+def on_a_floor(ob):
+    """The targets cannot go below the floor that the clip was animated on."""
+    for side in "LR":
+        limit = ob.pose.bones[f"target.{side}"].constraints.new("LIMIT_LOCATION")
+        limit.use_min_z, limit.owner_space = True, "POSE"
+
+
 def held_fast(ob):
     """Controls that are driven."""
     for side in "LR":
@@ -190,7 +207,8 @@ def held_fast(ob):
 @pytest.mark.parametrize("operator", ("plan", "bake"))
 @pytest.mark.parametrize("fault, words", (
     (switched_half_way, "changes its influence"), (pulled_half, "bake the rig to FK"),
-    (held_fast, "bake the rig to FK")), ids=lambda x: getattr(x, "__name__", ""))
+    (on_a_floor, "is held up by a constraint"), (held_fast, "bake the rig to FK"),
+), ids=lambda value: getattr(value, "__name__", ""))
 def test_what_cannot_be_moved_is_refused_by_name_with_nothing_changed(fault, words, operator):
     ob = walker(control_rigs.ik_rig)
     fault(ob)

@@ -1,4 +1,4 @@
-"""Bones that are written in the place of others: each goes along, in one piece, with a part of a corrected body.
+"""Where a corrected pose brings each bone, and the channels with which another bone goes along.
 
 Motions (F, 4, 4) are rigid, in armature space, from the animated to the corrected place; frames first.
 """
@@ -31,6 +31,18 @@ def leg_motions(joints: np.ndarray, toe: np.ndarray | None, corrected: Corrected
     after, turns = moved_joints(joints, corrected, leg), corrected.turns[leg]
     out = [about(turns[:, k], joints[:, k], after[:, k]) for k in range(joints.shape[1])]
     return out if toe is None else [*out, about(turns[:, -1], toe, transform(out[-1], toe))]
+
+
+def foot_motions(
+    chains: tuple[np.ndarray, ...], toes: tuple[np.ndarray | None, ...], corrected: Corrected
+) -> np.ndarray:
+    """(F, legs, 2, 4, 4): the motions of each foot and of its toes.
+
+    `chains` as in `correct`; `toes` are the joints (F, 3) of those toes that are bent, the others go with the foot.
+    """
+    legs = [leg_motions(*leg, corrected, i) for i, leg in enumerate(zip(chains, toes, strict=True))]
+    bent = [toe is not None for toe in toes]
+    return np.stack([np.stack(leg[-2:] if toe else leg[-1:] * 2, 1) for leg, toe in zip(legs, bent, strict=True)], 1)
 
 
 def pole_motion(joints: np.ndarray, corrected: Corrected, leg: int) -> np.ndarray:
