@@ -11,6 +11,7 @@ from .apply import in_range
 from .compat import animated_bag
 from .fingerprint import ground_objects
 from .ground import is_ground
+from .refusals import is_driven
 from .rig import Refusal, Rig, read_rig, used_legs
 from .store import unpack_plan
 
@@ -91,9 +92,9 @@ def on_legs(ob: bpy.types.Object) -> Iterator[Advice]:
     except Refusal as refusal:
         yield Advice(str(refusal), is_error=True)
         return
-    pelvis = ob.data.bones[rig.pelvis]
+    pelvis = ob.data.bones[rig.body]
     if pelvis.use_connect and pelvis.parent:
-        yield Advice(f"The pelvis bone {rig.pelvis} is connected to its parent, so it cannot move",
+        yield Advice(f"The pelvis bone {rig.body} is connected to its parent, so it cannot move",
                      "foot_ik.disconnect_pelvis", "Disconnect", is_error=True)
     if ob.data.pose_position == "POSE" and ob.mode != "EDIT":
         yield from on_movers(ob, rig)
@@ -101,12 +102,11 @@ def on_legs(ob: bpy.types.Object) -> Iterator[Advice]:
 
 def on_movers(ob: bpy.types.Object, rig: Rig) -> Iterator[Advice]:
     """Constraints and drivers that move a bone instead of its own channels: the first one of each leg and pelvis."""
-    drivers = [d.data_path for d in ob.animation_data.drivers] if ob.animation_data else []
     seen = set()
-    for part in ((rig.pelvis,), *(leg.chain for leg in rig.legs)):
+    body = () if rig.handles else (rig.body,)
+    for part in (body, *(() if leg.handles else leg.chain for leg in rig.legs)):
         for name in part:
-            start = f'pose.bones["{bpy.utils.escape_identifier(name)}"].'
-            if any(path.startswith(start) and not path.startswith(start + "constraints") for path in drivers):
+            if is_driven(ob, name):
                 yield Advice(f"{name} is moved by a driver. Remove the driver, or bake it first", is_error=True)
                 break
             if is_moved(ob.pose.bones[name]):

@@ -10,10 +10,13 @@ import numpy as np
 from ..core.clip import Clip
 from ..core.edits import Edit
 from ..core.footprints import lay_footprints, sliding_frame
+from ..core.motions import about, channels_along, leg_motions, pole_motion
 from ..core.plan import Options, Plan, follow
 from ..core.pose import Corrected, LegJob, Rows, correct, local_turns, weighted
 from ..core.rest import Limits
+from ..core.rotations import rotate, transform
 from .ground import MeshGround
+from .handles import PLACE, POLE, Handle
 from .refusals import refuse_missing_collection, refuse_unturned
 from .rig import Rig, solver_of, used_legs
 from .sampling import Sample, leg_length, to_clip
@@ -174,20 +177,23 @@ def jobs(ob: bpy.types.Object, rig: Rig) -> tuple[LegJob, ...]:
     out = []
     for leg, bones, carried in zip(used_legs(ob), rig.legs, rig.carried, strict=True):
         solver = "TWO_BONE" if len(bones.chain) == 3 else solver_of(ob, leg, bones.chain)
-        out.append(LegJob(solver, leg.max_stretch if leg.reach == "STRETCH" else 0.0, carried))
+        stretches = leg.reach == "STRETCH" and not bones.handles  # controls stretch a leg by themselves, or not at all
+        out.append(LegJob(solver, leg.max_stretch if stretches else 0.0, carried))
     return tuple(out)
 
 
 def to_channels(sample: Sample, rig: Rig, corrected: Corrected) -> Channels:
     """The motion of bones in armature space as channel values."""
     location, scale = {}, {}
-    pose, basis = (of[rig.pelvis][:, None] for of in (sample.pose, sample.basis))
-    rotation = {rig.pelvis: local_turns(pose, basis, corrected.body[:, None])[:, 0]}
-    axes = sample.location
+    pose, basis = (of[rig.body][:, None] for of in (sample.pose, sample.basis))
+    rotation = {rig.body: local_turns(pose, basis, corrected.body[:, None])[:, 0]}
+    axes, arm = sample.location, sample.pose[rig.body][:, :3, 3] - sample.pose[rig.pelvis][:, :3, 3]
     if np.abs(np.linalg.det(axes)).min() > 0:
-        lift = np.einsum("fij,fj->fi", np.linalg.inv(axes), corrected.pelvis)
-        location[rig.pelvis] = sample.basis[rig.pelvis][:, :3, 3] + lift
+        moved = corrected.pelvis + rotate(corrected.body - np.eye(3), arm)
+        location[rig.body] = basis[:, 0, :3, 3] + np.einsum("fij,fj->fi", np.linalg.inv(axes), moved)
     for i, leg in enumerate(rig.legs):
+        if leg.handles:
+            continue
         stack = lambda of, leg=leg: np.stack([of[n] for n in leg.written], 1)
         turns = corrected.turns[i][:, : len(leg.written)]
         body = corrected.body if rig.carried[i] else None
@@ -195,4 +201,36 @@ def to_channels(sample: Sample, rig: Rig, corrected: Corrected) -> Channels:
         rotation |= {n: turns[:, k] for k, n in enumerate(leg.written)}
         if (corrected.stretch[:, i] != 1).any():
             scale |= {leg.upper: corrected.stretch[:, i], leg.foot: 1 / corrected.stretch[:, i]}
+    motions = motions_of(sample, rig, corrected) if rig.handles else {}
+    for handle in rig.handles:
+        pose, basis = sample.pose[handle.bone], sample.basis[handle.bone]
+        carrier = carried_by(handle, pose[:, :3, 3], motions)
+        rotation[handle.bone], location[handle.bone] = channels_along(
+            pose, basis, sample.axes[handle.bone], motions[handle.bone], carrier
+        )
     return Channels(location, rotation, scale, corrected)
+
+
+def motions_of(sample: Sample, rig: Rig, corrected: Corrected) -> dict[str, np.ndarray]:
+    """{bone: (F, 4, 4)}: the motions of the body, of the legs' bones and of their handles, in armature space."""
+    head = sample.pose[rig.pelvis][:, :3, 3]
+    out = {rig.pelvis: about(corrected.body, head, head + corrected.pelvis)}
+    out[rig.body] = out[rig.pelvis]
+    for i, (leg, joints) in enumerate(zip(rig.legs, chains_of(sample, rig), strict=True)):
+        toe = sample.pose[leg.toe][:, :3, 3] if leg.bends else None
+        bones = leg_motions(joints, toe, corrected, i)
+        out |= dict(zip((*leg.chain, leg.toe), bones, strict=False))
+        for handle in leg.handles:
+            motion = pole_motion(joints, corrected, i) if handle.way == POLE else out[handle.follows]
+            if handle.way == PLACE:
+                ankle = sample.pose[handle.follows][:, :3, 3]
+                motion = about(np.broadcast_to(np.eye(3), motion[:, :3, :3].shape), ankle, transform(motion, ankle))
+            out[handle.bone] = motion
+    return out | {handle.bone: out[handle.follows] for handle in rig.others}
+
+
+def carried_by(handle: Handle, head: np.ndarray, motions: dict[str, np.ndarray]) -> np.ndarray:
+    """(F, 4, 4): the motion that a handle with its head (F, 3) makes although nothing is written to it."""
+    still = np.broadcast_to(np.eye(4), (len(head), 4, 4))
+    motion = motions[handle.carrier] if handle.carrier else still
+    return motion if handle.turned else about(still[:, :3, :3], head, transform(motion, head))

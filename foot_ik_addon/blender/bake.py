@@ -15,6 +15,7 @@ from . import live
 from .apply import Channels, Weights, corrected_channels, in_range, joined_weights, read_weights, saved_plan
 from .channels import in_mode, rotation_path
 from .compat import animated_bag, assign_action, ensured_bag, ensured_fcurve, slot_identifier, use_slot
+from .controls import find_controls
 from .fingerprint import fingerprint
 from .ground import MeshGround
 from .keys import BEZIER, LINEAR, Keys, audible, goes_round, key_modifiers, merge_keys
@@ -36,11 +37,12 @@ def bake(scene: bpy.types.Scene, ob: bpy.types.Object, start: int, end: int, ste
     writable_or_refuse(ob)
     if end < start or step < 1:
         raise Refusal(f"There are no frames from {start} to {end} in steps of {step}: set the range to bake")
-    rig = read_rig(ob)
+    rig = read_rig(ob, controls="")
     refuse_animation(ob, target)
     refuse_baked(ob, start, end)
     frames = sorted({*range(start, end + 1, step), end})
     with live.suspended(ob), settings_kept(ob), animation_kept(ob):
+        rig = read_rig(ob, find_controls(scene, ob, rig, frames))
         refuse_unmovable(ob, rig)
         ground, old = MeshGround(ob), report_to_follow(ob, rig)
         channels, sample, weights = yield from corrected_clip(scene, ob, rig, frames, [ground.visit] if old else [])
@@ -134,7 +136,7 @@ def keys_of(ob: bpy.types.Object, rig: Rig, channels: Channels, sample: Sample, 
 
     `first`, `before` and `after` are the animated values in the first frame and around the range.
     """
-    values, may_rest = {}, {rig.pelvis, *(leg.toe for leg in rig.legs)}
+    values, may_rest = {}, {rig.body, *(leg.toe for leg in rig.legs), *(h.bone for h in rig.handles)}
     for name, rotations in channels.rotation.items():
         if name in may_rest and np.abs(rotations - nearest_rotation(sample.basis[name][:, :3, :3])).max() < UNBENT:
             continue

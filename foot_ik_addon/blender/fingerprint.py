@@ -10,6 +10,7 @@ import numpy as np
 
 from .compat import animated_bag
 from .ground import SURFACES
+from .upstream import upstream
 
 PLANNED = ("pelvis", "ground_source", "floor_height", "floor_space", "max_pitch", "max_roll", "max_step", "max_shift")
 TRANSFORMS = ("location", "rotation_euler", "rotation_quaternion", "rotation_axis_angle", "scale", "delta_location",
@@ -35,6 +36,8 @@ def fingerprint(scene: bpy.types.Scene, ob: bpy.types.Object) -> str:
             add(contact.leg, contact.start, contact.end, contact.mode, contact.found_start, contact.found_end)
             add(contact.heel_edited and (contact.heel_start, contact.heel_end),
                 contact.ball_edited and (contact.ball_start, contact.ball_end))
+    if settings.controls:
+        add_influences(add, ob)
     above: bpy.types.Object | None = ob
     while above is not None:
         add_animation(add, above)
@@ -44,6 +47,14 @@ def fingerprint(scene: bpy.types.Scene, ob: bpy.types.Object) -> str:
         add_animation(add, ground)
         add_shape(add, ground)
     return digest.hexdigest()
+
+
+def add_influences(add, ob: bpy.types.Object) -> None:
+    """What the constraints follow that move the legs, such as IK or FK; what is set up for other bones adds nothing."""
+    names = [name for leg in ob.foot_ik.legs for name in (leg.foot, leg.lower) if name in ob.pose.bones]
+    for name in upstream(ob, names):
+        for constraint in ob.pose.bones[name].constraints:
+            add(name, constraint.name, constraint.mute, round(constraint.influence, 3))
 
 
 def add_animation(add, ob: bpy.types.Object) -> None:

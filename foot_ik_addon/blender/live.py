@@ -18,7 +18,7 @@ from .apply import Channels, corrected_channels, read_weights, saved_plan
 from .channels import in_mode, read_rotation, to_matrix, write_rotation
 from .flush import flush, give_back, is_flushed
 from .refusals import baked_frames
-from .rig import Refusal, read_rig
+from .rig import Refusal, Rig, read_rig
 from .sampling import layers_of, read_frame
 from .snapshot import refilled
 
@@ -147,7 +147,7 @@ def apply(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, frame: float, fp
             flush(ob, evaluated)
         keep(ob, rig.bones)
         try:
-            write(ob, channels)
+            write(ob, rig, channels)
         finally:  # even a part of it, so that it can be taken back
             note_shown(ob)
 
@@ -178,11 +178,11 @@ def four(rotation: tuple[float, ...]) -> tuple[float, ...]:
     return (*rotation, 0.0)[:4]
 
 
-def write(ob: bpy.types.Object, channels: Channels) -> None:
+def write(ob: bpy.types.Object, rig: Rig, channels: Channels) -> None:
     """Write the first frame of corrected channels into the pose."""
     bones = ob.pose.bones
     for name, rotation in channels.rotation.items():
-        if name == ob.foot_ik.pelvis and not channels.corrected.leans:
+        if name == rig.body and not channels.corrected.leans:
             continue
         bone = bones[name]
         write_rotation(bone, in_mode(Matrix(rotation[0]), bone.rotation_mode, read_rotation(bone)))

@@ -11,6 +11,7 @@ from ..core.legs import Legs, LegsNotFound
 from ..core.plan import Plan, make_plan
 from . import detect, live
 from .apply import options_of
+from .controls import find_controls
 from .fingerprint import fingerprint
 from .floor import propose_floor
 from .ground import MeshGround
@@ -36,7 +37,16 @@ def detect_legs(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
             raise Refusal(str(error)) from None
         set_legs(ob, found)
         yield from propose_floor(scene, ob)
-    return list(found.notes)
+        return [*found.notes, *keep_controls(scene, ob)]
+
+
+def keep_controls(scene: bpy.types.Scene, ob: bpy.types.Object) -> list[str]:
+    """Find what moves the legs that are set up and keep it in the settings; returns why that is not possible."""
+    try:
+        ob.foot_ik.controls = find_controls(scene, ob, read_rig(ob), frame_range(scene))
+    except Refusal as refusal:
+        return [str(refusal)]
+    return []
 
 
 def set_legs(ob: bpy.types.Object, found: Legs) -> None:
@@ -45,22 +55,23 @@ def set_legs(ob: bpy.types.Object, found: Legs) -> None:
     settings.pelvis = found.pelvis
     for item, leg in zip(refilled(settings, "legs", len(found.legs)), found.legs, strict=True):
         item.name, item.upper, item.lower, item.foot, item.toe = leg.name, leg.upper, leg.lower, leg.foot, leg.toe
-    settings.plan = settings.footprints = settings.fingerprint = settings.report = ""
+    settings.plan = settings.footprints = settings.fingerprint = settings.report = settings.controls = ""
     refilled(settings, "contacts", 0)
 
 
 def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
     """Sample the clip over the scene's range, plan it and keep the plan in the settings."""
     writable_or_refuse(ob)
-    rig = read_rig(ob)
-    settings = ob.foot_ik
+    rig = read_rig(ob, controls="")
+    settings, frames = ob.foot_ik, frame_range(scene)
     refuse_missing_collection(ob)
     refuse_baked(ob, scene.frame_start, scene.frame_end)
     with live.suspended(ob), settings_kept(ob):
+        controls = find_controls(scene, ob, rig, frames)
+        rig = read_rig(ob, controls)
         refuse_unmovable(ob, rig)
         ground = MeshGround(ob)
         instancers, weights = Instancers(ground), WeightsOver(ob)
-        frames = frame_range(scene)
         each = [constraint_check(ob, rig), ground.visit, instancers.visit, weights.visit]
         sample = yield from step_through(scene, ob, rig, frames, each)
         fps = live.scene_fps(scene)
@@ -73,6 +84,7 @@ def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
         plan = make_plan(clip, ground, options)
         report = plan_report(ob, rig, sample, fps, ground, plan, unit, weights.joined())
         notes = notes_on(plan)
+        settings.controls = controls
         settings.plan = pack_plan(plan, frames[0], [leg.foot for leg in rig.legs], notes, unit)
         for item, sole in zip(used_legs(ob), plan.soles, strict=True):
             item.sole = pack_sole(sole)

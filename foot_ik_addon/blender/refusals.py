@@ -1,7 +1,7 @@
 """What cannot be corrected: found by measuring where it can be measured, and said in one sentence."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import pi
 
 import bpy
@@ -9,11 +9,13 @@ import bpy
 from .flush import flat
 from .rig import Refusal, Rig
 from .sampling import placed
+from .upstream import CHAINS, upstream
 
-CHAINS = {"IK", "SPLINE_IK"}
-"""Constraints that move other bones than the one that has them."""
 BAKED = "foot_ik_baked"
 """Custom property of an action: first and last frame of each baked correction in it, one after the other."""
+TO_FK = "bake the rig to FK (Object > Animation > Bake Action with Visual Keying)"
+CHANNELS = ("location", "rotation_", "scale")
+"""How the names of a bone's channels start."""
 OFF = 0.01
 """A bone that is farther than this from where its channels put it (radians, or lengths of itself) is moved by something
 else."""
@@ -37,26 +39,27 @@ def refuse_missing_collection(ob: bpy.types.Object) -> None:
         raise Refusal("Pick the collection that holds the ground, or set Ground to Scene or Floor")
 
 
-def written_bones(rig: Rig) -> list[str]:
-    """The bones whose channels are written, each once."""
-    return list(dict.fromkeys([rig.pelvis, *(n for leg in rig.legs for n in leg.written)]))
-
-
 def refuse_unmovable(ob: bpy.types.Object, rig: Rig) -> None:
     """Refuse a pelvis that its parent holds fast (F8), and bones whose channels a driver writes (F4)."""
-    pelvis = ob.data.bones[rig.pelvis]
-    if pelvis.use_connect and pelvis.parent:
-        raise Refusal(f"The pelvis bone {rig.pelvis} is connected to its parent and cannot be moved: disconnect it in "
+    body = ob.data.bones[rig.body]
+    if body.use_connect and body.parent:
+        raise Refusal(f"The pelvis bone {rig.body} is connected to its parent and cannot be moved: disconnect it in "
                       "Edit Mode, or pick its parent as the pelvis")
-    for driver in ob.animation_data.drivers if ob.animation_data else ():
-        for name in written_bones(rig):
-            if driver.data_path.startswith(f'pose.bones["{bpy.utils.escape_identifier(name)}"].'):
-                raise Refusal(f"The bone {name} is moved by a driver: remove the driver, or bake it first")
+    for name in rig.written:
+        if is_driven(ob, name):
+            raise Refusal(f"The bone {name} is moved by a driver: remove the driver, or bake it first")
+
+
+def is_driven(ob: bpy.types.Object, name: str) -> bool:
+    """Whether a driver writes to channels of a bone."""
+    start = f'pose.bones["{bpy.utils.escape_identifier(name)}"].'
+    paths = [d.data_path for d in ob.animation_data.drivers] if ob.animation_data else []
+    return any(path.startswith(start) and path.removeprefix(start).startswith(CHANNELS) for path in paths)
 
 
 def refuse_unturned(ob: bpy.types.Object, rig: Rig) -> None:
     """Refuse to turn a pelvis that the legs below it do not turn with."""
-    for leg in (leg for leg, carried in zip(rig.legs, rig.carried, strict=True) if carried):
+    for leg in (leg for leg, carried in zip(rig.legs, rig.carried, strict=True) if carried and not leg.handles):
         bone = ob.data.bones[leg.upper]
         while bone.name != rig.pelvis:
             if not bone.use_inherit_rotation:
@@ -66,20 +69,39 @@ def refuse_unturned(ob: bpy.types.Object, rig: Rig) -> None:
 
 
 def constraint_check(ob: bpy.types.Object, rig: Rig) -> Callable[[bpy.types.Depsgraph, float], None]:
-    """A function of the depsgraph and the frame that refuses bones which constraints move in that frame (F11, F34)."""
-    written = written_bones(rig)
+    """A function of the depsgraph and the frame that refuses bones which constraints move in that frame (F11, F34), and
+    constraints that give a leg to other controls there than where these were found."""
+    found = {rig.body, *(h.bone for h in rig.handles)} if rig.handles else set()  # which answer, whatever carries them
+    direct = [n for n in rig.written if n not in found]
     constrained = {b.name for b in ob.pose.bones if len(b.constraints)}
     chained = any(c.type in CHAINS for b in ob.pose.bones for c in b.constraints)
-    suspects = written if chained else [n for n in written if n in constrained]
+    suspects = direct if chained else [n for n in direct if n in constrained]
+    followers = upstream(ob, rig.bones) if rig.handles else []
+    first: list[tuple[str, str, float]] = []
 
     def check(depsgraph: bpy.types.Depsgraph, frame: float) -> None:
         bones = ob.evaluated_get(depsgraph).pose.bones
+        held = [row for name in followers for row in influences(bones[name])]
+        first[:] = first or held
+        for (name, constraint, was), (_, _, now) in zip(first, held, strict=True):
+            if abs(was - now) > OFF:
+                raise Refusal(f"The constraint {constraint} of the bone {name} changes its influence in frame "
+                              f"{round(frame)}, so that other controls move the leg there: {TO_FK} first")
         for name in suspects:
             if constraint_moves(bones[name]):
-                raise Refusal(f"The bone {name} is moved by a constraint in frame {round(frame)}: bake the rig to FK "
-                              "(Object > Animation > Bake Action with Visual Keying) first, or mute the constraint")
+                raise Refusal(f"The bone {name} is moved by a constraint in frame {round(frame)}: {TO_FK} first, or "
+                              "mute the constraint")
 
     return check
+
+
+def influences(bone: bpy.types.PoseBone) -> Iterator[tuple[str, str, float]]:
+    """How much the constraints of an evaluated bone act, and their targets: (bone, constraint, influence)."""
+    for constraint in bone.constraints:
+        act = constraint.enabled and not constraint.mute
+        yield bone.name, constraint.name, constraint.influence * act
+        for target in constraint.targets if constraint.type == "ARMATURE" else ():
+            yield bone.name, constraint.name, target.weight * act
 
 
 def constraint_moves(bone: bpy.types.PoseBone) -> bool:

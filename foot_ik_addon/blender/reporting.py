@@ -13,8 +13,8 @@ import bpy
 import numpy as np
 
 from ..core.clip import Clip, Sole
+from ..core.motions import foot_motions
 from ..core.plan import Plan, standing
-from ..core.pose import foot_motions
 from ..core.report import Plant, contact_rows, measure, number, plants_from, summary
 from ..core.rotations import transform
 from .apply import Channels, Weights, chains_of, corrected_channels, joined_weights, read_weights, saved_plan

@@ -1,9 +1,11 @@
 """The bones that a rig's settings name, and whether they can be used."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import bpy
+
+from .handles import Handle, unpack_controls
 
 
 class Refusal(Exception):
@@ -18,13 +20,17 @@ class LegBones:
     lower: str
     toe: str
     bends: bool
-    """The toe hangs on the foot and nothing but its channels moves it, so that it can be bent."""
+    """The toe hangs on the foot and nothing but its channels moves it, or a handle does, so that it can be bent."""
     inherits: tuple[bool, ...]
     """Per bone that is written: whether it turns with its parent."""
+    handles: tuple[Handle, ...] = ()
+    """What is written in the place of these bones; empty where they answer to their own channels."""
 
     @property
     def written(self) -> tuple[str, ...]:
-        """The bones whose channels are written, in order down the leg."""
+        """The bones of the leg whose own channels are written, in order down the leg."""
+        if self.handles:
+            return ()
         return (*self.chain, self.toe) if self.bends else self.chain
 
     @property
@@ -44,12 +50,27 @@ class Rig:
     legs: tuple[LegBones, ...]
     carried: tuple[bool, ...]
     """Per leg: whether the pelvis is above it, so that the leg moves along with it."""
+    body: str
+    """The bone that is written to move the pelvis: itself, or one that it goes along with."""
+    others: tuple[Handle, ...] = ()
+    """What else is written so that it goes along with the body."""
+
+    @property
+    def handles(self) -> list[Handle]:
+        """All handles, each after what carries it."""
+        return [*(handle for leg in self.legs for handle in leg.handles), *self.others]
+
+    @property
+    def written(self) -> list[str]:
+        """Every bone whose channels are written, each once."""
+        own = [n for leg in self.legs for n in leg.written]
+        return list(dict.fromkeys([self.body, *own, *(h.bone for h in self.handles)]))
 
     @property
     def bones(self) -> list[str]:
         """Every bone that is read, each once."""
         names = [self.pelvis] + [n for leg in self.legs for n in (*leg.chain, leg.toe) if n]
-        return list(dict.fromkeys(names))
+        return list(dict.fromkeys([*names, *self.written]))
 
 
 def used_legs(ob: bpy.types.Object) -> list:
@@ -57,8 +78,11 @@ def used_legs(ob: bpy.types.Object) -> list:
     return [leg for leg in ob.foot_ik.legs if leg.enabled]
 
 
-def read_rig(ob: bpy.types.Object) -> Rig:
-    """The bones that the settings of `ob` name; raises `Refusal` where they do not fit the armature."""
+def read_rig(ob: bpy.types.Object, controls: str | None = None) -> Rig:
+    """The bones that the settings of `ob` name; raises `Refusal` where they do not fit the armature.
+
+    `controls` are those that `controls.find_controls` has found; by default those that are kept in the settings.
+    """
     settings = ob.foot_ik
     if not used_legs(ob):
         raise Refusal(f"{ob.name} has no legs set up: press Detect Legs, or add a leg and pick its bones")
@@ -71,7 +95,28 @@ def read_rig(ob: bpy.types.Object) -> Rig:
     if len(set(feet)) < len(feet):
         raise Refusal("Two legs use the same foot bone: pick other bones for one of them, or remove it")
     above = [{b.name for b in bones[leg.upper].parent_recursive} for leg in legs]
-    return Rig(settings.pelvis, legs, tuple(settings.pelvis in names for names in above))
+    rig = Rig(settings.pelvis, legs, tuple(settings.pelvis in names for names in above), settings.pelvis)
+    return with_controls(ob, rig, settings.controls if controls is None else controls)
+
+
+def with_controls(ob: bpy.types.Object, rig: Rig, text: str) -> Rig:
+    """A rig that is moved by the controls of a text; by its own bones where that is empty."""
+    if not text:
+        return rig
+    try:
+        controls = unpack_controls(text)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise Refusal("The saved controls cannot be read: press Plan to find them anew") from None
+    legs = []
+    for leg in rig.legs:
+        handles = controls.legs.get(leg.foot, ())
+        bends = any(h.follows == leg.toe for h in handles) if handles else leg.bends
+        legs.append(replace(leg, handles=handles, bends=bends))
+    rig = replace(rig, legs=tuple(legs), carried=(True,) * len(legs), body=controls.body, others=controls.others)
+    gone = [name for name in rig.written if name not in ob.data.bones]
+    if gone:
+        raise Refusal(f"The control {gone[0]} is no longer there: press Plan to find the controls of the legs anew")
+    return rig
 
 
 def read_leg(ob: bpy.types.Object, leg: bpy.types.PropertyGroup) -> LegBones:

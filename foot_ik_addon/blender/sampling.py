@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import bpy
 import numpy as np
@@ -31,7 +31,10 @@ class Sample:
     basis: dict[str, np.ndarray]
     """{bone: (F, 4, 4)}: the channels as a matrix."""
     location: np.ndarray
-    """(F, 3, 3): change of the pelvis bone's head in armature space, per unit of its location channels (columns)."""
+    """(F, 3, 3): change of the head of the bone that moves the body, in armature space, per unit of its location
+    channels (columns)."""
+    axes: dict[str, np.ndarray] = field(default_factory=dict)
+    """{handle: (F, 3, 3)}: the same of the handles."""
 
     def __len__(self) -> int:
         return len(self.frames)
@@ -46,8 +49,9 @@ def read_frame(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph, f
     bones = evaluated.pose.bones
     pose = {n: np.array(bones[n].matrix, float)[None] for n in rig.bones}
     basis = {n: np.array(bones[n].matrix_basis, float)[None] for n in rig.bones}
-    return Sample(np.array([frame]), np.array(evaluated.matrix_world, float)[None],
-                  np.array(carrier(ob, depsgraph), float)[None], pose, basis, location_axes(bones[rig.pelvis])[None])
+    axes = {handle.bone: location_axes(bones[handle.bone])[None] for handle in rig.handles}
+    world, floor = (np.array(m, float)[None] for m in (evaluated.matrix_world, carrier(ob, depsgraph)))
+    return Sample(np.array([frame]), world, floor, pose, basis, location_axes(bones[rig.body])[None], axes)
 
 
 def joined(samples: list[Sample]) -> Sample:
@@ -56,7 +60,8 @@ def joined(samples: list[Sample]) -> Sample:
     stack = lambda get: np.concatenate([get(s) for s in samples])
     return Sample(stack(lambda s: s.frames), stack(lambda s: s.world), stack(lambda s: s.carrier),
                   {n: stack(lambda s, n=n: s.pose[n]) for n in first.pose},
-                  {n: stack(lambda s, n=n: s.basis[n]) for n in first.basis}, stack(lambda s: s.location))
+                  {n: stack(lambda s, n=n: s.basis[n]) for n in first.basis}, stack(lambda s: s.location),
+                  {n: stack(lambda s, n=n: s.axes[n]) for n in first.axes})
 
 
 def carrier(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Matrix:
@@ -104,7 +109,11 @@ def location_axes(bone: bpy.types.PoseBone) -> np.ndarray:
     if bone.bone.use_connect and bone.parent:
         return np.zeros((3, 3))
     heads = [placed(bone, Matrix.Translation(v)).translation for v in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))]
-    return np.array([head - heads[0] for head in heads[1:]], float).T
+    axes = np.array([head - heads[0] for head in heads[1:]], float).T
+    if len(bone.constraints):  # such as Child Of, which carry on what the channels make
+        carried = bone.matrix @ placed(bone, bone.matrix_basis).inverted_safe()
+        axes = np.array(carried.to_3x3(), float) @ axes
+    return axes
 
 
 def to_clip(sample: Sample, rig: Rig, fps: float, unit: float | None = None) -> tuple[Clip, np.ndarray]:

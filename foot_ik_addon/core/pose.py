@@ -134,27 +134,6 @@ def correct(
     return Corrected(pelvis, body, hips, tuple(turns), np.stack([t.stretch for t in tasks], 1), residual)
 
 
-def foot_motions(
-    chains: tuple[np.ndarray, ...], toes: tuple[np.ndarray | None, ...], corrected: Corrected
-) -> np.ndarray:
-    """(F, legs, 2, 4, 4): the rigid motions that take each foot, and its toes, from the animated to the corrected place
-    in armature space.
-
-    `chains` as in `correct`; `toes` are the joints (F, 3) of those toes that are bent.
-    """
-    out = np.tile(np.eye(4), (len(corrected.pelvis), len(chains), 2, 1, 1))
-    for i, (joints, toe) in enumerate(zip(chains, toes, strict=True)):
-        *_, foot_turn, toe_turn = np.moveaxis(corrected.turns[i], 1, 0)
-        bones = rotate(corrected.turns[i][:, :-2], np.diff(joints, axis=1)) * corrected.stretch[:, i, None, None]
-        ankle = joints[:, 0] + bones.sum(1) + corrected.hips[:, i]
-        out[:, i, :, :3, :3] = foot_turn[:, None]
-        out[:, i, :, :3, 3] = (ankle - rotate(foot_turn, joints[:, -1]))[:, None]
-        if toe is not None:
-            out[:, i, 1, :3, 3] = transform(out[:, i, 0], toe) - rotate(toe_turn, toe)
-            out[:, i, 1, :3, :3] = toe_turn
-    return out
-
-
 @dataclass(frozen=True)
 class Task:
     """One leg to solve in F frames, in armature space."""

@@ -6,7 +6,7 @@ import bpy
 from ..blender import advice
 from ..blender.advice import Advice
 from ..blender.refusals import baked_frames
-from ..blender.rig import Refusal
+from ..blender.rig import Refusal, read_rig
 from ..blender.store import unpack_plan
 from . import operators, state
 from .wrapping import draw_text
@@ -132,7 +132,7 @@ class FOOT_IK_PT_legs(Subpanel, bpy.types.Panel):
         side.operator("foot_ik.leg_add", text="", icon="ADD")
         side.operator("foot_ik.leg_remove", text="", icon="REMOVE")
         if 0 <= settings.active_leg < len(settings.legs):
-            draw_leg(layout, ob, settings.legs[settings.active_leg])
+            draw_leg(layout, context, settings.legs[settings.active_leg])
 
 
 def draw_bone(layout: bpy.types.UILayout, ob: bpy.types.Object, owner: bpy.types.PropertyGroup, name: str) -> None:
@@ -143,11 +143,14 @@ def draw_bone(layout: bpy.types.UILayout, ob: bpy.types.Object, owner: bpy.types
     row.prop_search(owner, name, ob.data, "bones")
 
 
-def draw_leg(layout: bpy.types.UILayout, ob: bpy.types.Object, leg: bpy.types.PropertyGroup) -> None:
+def draw_leg(layout: bpy.types.UILayout, context: bpy.types.Context, leg: bpy.types.PropertyGroup) -> None:
     """Bones, weights and solver of one leg."""
-    column = layout.column()
+    ob, column = context.object, layout.column()
     for name in ("upper", "lower", "foot", "toe"):
         draw_bone(column, ob, leg, name)
+    handles = controls_of(ob, leg)
+    if handles:
+        draw_text(column, context, "Moved by " + ", ".join(handles), "CONSTRAINT_BONE")
     column = layout.column(align=True)
     column.use_property_decorate = True
     column.prop(leg, "position_weight", slider=True)
@@ -158,6 +161,14 @@ def draw_leg(layout: bpy.types.UILayout, ob: bpy.types.Object, leg: bpy.types.Pr
     column.prop(leg, "reach")
     if leg.reach == "STRETCH":
         column.prop(leg, "max_stretch", slider=True)
+
+
+def controls_of(ob: bpy.types.Object, leg: bpy.types.PropertyGroup) -> list[str]:
+    """The bones that are written in the place of those of a leg."""
+    try:
+        return [handle.bone for bones in read_rig(ob).legs if bones.foot == leg.foot for handle in bones.handles]
+    except Refusal:
+        return []
 
 
 class FOOT_IK_PT_ground(Subpanel, bpy.types.Panel):

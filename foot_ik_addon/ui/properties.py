@@ -219,6 +219,7 @@ class FootIKSettings(bpy.types.PropertyGroup):
                               options=FIXED, override=OVERRIDABLE)
     baked: PointerProperty(type=bpy.types.Action, options={"HIDDEN"}, override=OVERRIDABLE)
     plan: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
+    controls: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     footprints: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     fingerprint: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     report: StringProperty(name="Report", description="How well the feet stand before and after, as JSON",

@@ -13,7 +13,7 @@ from foot_ik_addon.core.contacts import Contact, find_contacts
 from foot_ik_addon.core.correction import ball_weight, carried_over, held_foot
 from foot_ik_addon.core.edits import Edit, edited
 from foot_ik_addon.core.footprints import Footprint, lay_footprints
-from foot_ik_addon.core.rotations import rotate, transform
+from foot_ik_addon.core.rotations import transform
 
 HELD = 1e-4 * LEG
 """A tenth of a millimetre: a third of what an eye sees of a foot that fills the screen."""

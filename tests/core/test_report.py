@@ -11,8 +11,9 @@ from core.figures import apply, options
 
 from foot_ik_addon.core.clip import LEG
 from foot_ik_addon.core.contacts import Contact
+from foot_ik_addon.core.motions import foot_motions
 from foot_ik_addon.core.plan import make_plan, standing
-from foot_ik_addon.core.pose import LegJob, foot_motions
+from foot_ik_addon.core.pose import LegJob
 from foot_ik_addon.core.report import FIGURES, Plant, contact_rows, measure, plants_from, summary
 from foot_ik_addon.core.rotations import transform
 
