@@ -44,7 +44,8 @@ def main() -> None:
         result = rows.ROWS[name](options.rounds)
         results.append({"row": name, **result})
         mark = " " if result["ratio"] <= result["target"] else "!"
-        print(f"{result['work']:<52}{result['target']:>8g}{result['ratio']:>9.3g} {mark} {result['measured']}", flush=True)
+        figures = f"{result['target']:>8g}{result['ratio']:>9.3g} {mark}"
+        print(f"{result['work']:<52}{figures} {result['measured']}", flush=True)
     out = ROOT / "build"
     out.mkdir(exist_ok=True)
     about = {"blender": bpy.app.version_string, "cores": os.cpu_count()}

@@ -87,8 +87,8 @@ def skin(ob: bpy.types.Object, subdivision: int = 0) -> bpy.types.Object:
         matrix = np.array(bone.matrix_local)
         coords.append(flat @ matrix[:3, :3].T + matrix[:3, 3])
         first = k * RINGS * SIDES
-        faces += [(first + r * SIDES + s, first + r * SIDES + (s + 1) % SIDES, first + (r + 1) * SIDES + (s + 1) % SIDES,
-                   first + (r + 1) * SIDES + s) for r in range(RINGS - 1) for s in range(SIDES)]
+        for r in range(first, first + (RINGS - 1) * SIDES, SIDES):
+            faces += [(r + s, r + (s + 1) % SIDES, r + SIDES + (s + 1) % SIDES, r + SIDES + s) for s in range(SIDES)]
     mesh.from_pydata(np.concatenate(coords).tolist(), [], faces)
     out = bpy.data.objects.new("Skin", mesh)
     out.parent = ob

@@ -45,6 +45,10 @@ class Weights:
     lean: np.ndarray
     """(F,): without the influence."""
 
+    def take(self, rows: list[int]) -> Weights:
+        """Some of its frames."""
+        return Weights(*(getattr(self, f.name)[rows] for f in fields(self)))
+
 
 def read_weights(ob: bpy.types.Object) -> Weights:
     """The weights of an evaluated object, as one frame; the influence is worked in."""

@@ -11,9 +11,10 @@ from ..core.clip import Clip
 from ..core.plan import facing
 from ..core.rotations import transform
 from ..core.sole import find_sole, planted_frames
+from .clips import sample_clip
 from .live import scene_fps
 from .rig import LegBones, read_rig, used_legs
-from .sampling import Sample, frame_range, leg_length, step_through, to_clip
+from .sampling import Sample, frame_range, leg_length, to_clip
 from .store import pack_sole
 
 GLIMPSES = 32
@@ -35,7 +36,7 @@ def propose_floor(scene: bpy.types.Scene, ob: bpy.types.Object) -> Generator[flo
     frames = frame_range(scene)
     few = [frames[i] for i in np.unique(np.linspace(0, len(frames) - 1, min(GLIMPSES, len(frames))).astype(int))]
     settings.floor_height = 0.0
-    sample = yield from step_through(scene, ob, rig, few, [])
+    sample, *_ = yield from sample_clip(scene, ob, rig, few)
     clip, _ = to_clip(sample, rig, scene_fps(scene))
     own = own_height(ob)
     skins = [skin_of(ob, leg) for leg in rig.legs]

@@ -17,7 +17,7 @@ from ..core.plan import Plan, standing
 from ..core.pose import foot_motions
 from ..core.report import Plant, contact_rows, measure, number, plants_from, summary
 from ..core.rotations import transform
-from .apply import Channels, Weights, chains_of, corrected_channels, joined_weights, read_weights, saved_plan
+from .apply import Channels, Weights, chains_of, corrected_channels, read_weights, saved_plan
 from .fingerprint import fingerprint
 from .ground import MeshGround
 from .rig import Rig, used_legs
@@ -27,20 +27,6 @@ from .store import SavedPlan, unpack_sole
 VERSION = 1
 """Counts up when a key changes its meaning or goes."""
 WEIGHTS = ("position", "rotation", "lock")
-
-
-class WeightsOver:
-    """The weights of an object, gathered while its frames are visited."""
-
-    def __init__(self, ob: bpy.types.Object):
-        self.ob = ob
-        self.frames: list[Weights] = []
-
-    def visit(self, depsgraph: bpy.types.Depsgraph, _frame: float) -> None:
-        self.frames.append(read_weights(self.ob.evaluated_get(depsgraph)))
-
-    def joined(self) -> Weights:
-        return joined_weights(self.frames)
 
 
 def plan_report(ob: bpy.types.Object, rig: Rig, sample: Sample, fps: float, ground: MeshGround, plan: Plan,

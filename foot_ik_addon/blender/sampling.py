@@ -34,6 +34,12 @@ class Sample:
     def __len__(self) -> int:
         return len(self.frames)
 
+    def take(self, rows: list[int]) -> Sample:
+        """Some of its frames."""
+        some = lambda poses: {n: m[rows] for n, m in poses.items()}
+        return Sample(self.frames[rows], self.world[rows], self.carrier[rows], some(self.pose), some(self.basis),
+                      self.location[rows])
+
 
 def read_frame(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph, frame: float) -> Sample:
     """The rig as the depsgraph has evaluated it, a sample of one frame. Nothing is read from the original object."""
@@ -66,9 +72,13 @@ def carrier(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Matrix:
     space = parent.matrix_world
     if ob.parent_type == "BONE" and ob.parent_bone in parent.pose.bones:
         space = space @ parent.pose.bones[ob.parent_bone].matrix
+    return floor_frame(space, upright_axis(space), height)
+
+
+def upright_axis(space: Matrix) -> int:
+    """The axis of a space that is nearest to the world's up."""
     axes = space.to_3x3().transposed()
-    axis = max(range(3), key=lambda i: abs(axes[i].normalized().z))
-    return floor_frame(space, axis, height)
+    return max(range(3), key=lambda i: abs(axes[i].normalized().z))
 
 
 def floor_frame(space: Matrix, axis: int, height: float) -> Matrix:
