@@ -11,7 +11,7 @@ from ..core.pose import Corrected
 from ..core.report import UNREACHED
 from ..core.rotations import nearest_rotation
 from . import live
-from .apply import Channels, Weights, corrected_channels, in_range, read_weights, saved_plan
+from .apply import Channels, Weights, corrected_channels, in_range, read_weights, request_of, saved_plan
 from .channels import in_mode, rotation_path
 from .clips import sample_clip
 from .compat import assign_action, ensured_bag, ensured_fcurve, slot_identifier
@@ -74,7 +74,7 @@ def corrected_clip(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig, frame
     def alone(depsgraph: bpy.types.Depsgraph, frame: float) -> None:
         if saved is None or not in_range(saved, frame):
             sample, weights = read_frame(ob, rig, depsgraph, frame), read_weights(ob.evaluated_get(depsgraph))
-            single[frame] = corrected_channels(ob, rig, sample, fps, saved, weights, depsgraph)
+            single[frame] = corrected_channels(ob, request_of(ob, rig, sample, fps, saved, weights, depsgraph))
 
     each = (constraint_check(ob, rig), *([ground.visit] if ground else []), *([alone] if beyond else []))
     why = "frames lie beyond the plan" if beyond else ""
@@ -84,7 +84,8 @@ def corrected_clip(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig, frame
     planned = [i for i, frame in enumerate(frames) if frame not in single]
     parts = [single[frames[i]] for i in beyond]
     if planned:
-        parts.append(corrected_channels(ob, rig, sample.take(planned), fps, saved, weights.take(planned)))
+        request = request_of(ob, rig, sample.take(planned), fps, saved, weights.take(planned))
+        parts.append(corrected_channels(ob, request))
     return join_channels(parts, np.argsort(beyond + planned, kind="stable")), sample, weights
 
 

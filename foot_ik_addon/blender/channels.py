@@ -2,11 +2,47 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import bpy
+import numpy as np
 from mathutils import Euler, Matrix, Quaternion, Vector
 
 PATHS = {"QUATERNION": "rotation_quaternion", "AXIS_ANGLE": "rotation_axis_angle"}
+SIZES = {"rotation_quaternion": 4, "rotation_axis_angle": 4, "rotation_euler": 3}
+
+
+@dataclass(frozen=True)
+class BoneChannels:
+    """The channels of some bones, in arrays: what is read at once takes a tenth of the time."""
+
+    modes: list[str]
+    rotation: np.ndarray
+    """(n, 4): the channels of each bone's own rotation mode; the last is 0 where there are three."""
+    location: np.ndarray
+    scale: np.ndarray
+    """(n, 3)"""
+
+
+def column(items: bpy.types.bpy_prop_collection, name: str, size: int) -> np.ndarray:
+    """(n, size) float32: a property of all items of a collection."""
+    out = np.empty(len(items) * size, np.float32)
+    items.foreach_get(name, out)
+    return out.reshape(-1, size)
+
+
+def read_channels(ob: bpy.types.Object, names: Sequence[str]) -> BoneChannels:
+    """The channels of some bones of an armature."""
+    bones = ob.pose.bones
+    every = bones.keys()
+    at = [every.index(name) for name in names]
+    modes = [bones[i].rotation_mode for i in at]
+    paths = [rotation_path(mode) for mode in modes]
+    rotation = np.zeros((len(at), 4), np.float32)
+    for path in set(paths):
+        rows, size = [k for k, own in enumerate(paths) if own == path], SIZES[path]
+        rotation[rows, :size] = column(bones, path, size)[[at[k] for k in rows]]
+    return BoneChannels(modes, rotation, column(bones, "location", 3)[at], column(bones, "scale", 3)[at])
 
 
 def rotation_path(mode: str) -> str:

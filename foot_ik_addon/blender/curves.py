@@ -20,7 +20,7 @@ from .compat import animated_bag, is_muted
 from .fingerprint import ground_objects
 from .ground import SURFACES, is_ground
 from .rig import Rig
-from .sampling import Sample, floor_frame, upright_axis
+from .sampling import Sample, floor_frame, location_axes, upright_axis
 
 OWN = __package__.rpartition(".")[0]
 CHAINS = {"IK", "SPLINE_IK"}
@@ -103,8 +103,10 @@ def read_curves(ob: bpy.types.Object, rig: Rig, frames: np.ndarray) -> tuple[Sam
     for bone in needed(ob, rig):
         basis[bone.name] = animated.basis(bone)
         pose[bone.name] = composed(bone, basis[bone.name], pose)
+    pelvis = ob.pose.bones[rig.pelvis]
+    axes = location_axes(pelvis, pose[pelvis.parent.name] if pelvis.parent else None)
     sample = Sample(frames, animated.world, carriers(ob, frames), {n: pose[n] for n in rig.bones},
-                    {n: basis[n] for n in rig.bones}, location_axes(ob.pose.bones[rig.pelvis], pose))
+                    {n: basis[n] for n in rig.bones}, np.broadcast_to(axes, (len(frames), 3, 3)))
     return sample, weights_of(animated)
 
 
@@ -128,7 +130,9 @@ def composed(bone: bpy.types.PoseBone, basis: np.ndarray, pose: dict[str, np.nda
     """(F, 4, 4): where channels `basis` put a bone in armature space, those of its parent being in `pose`."""
     rest, parent = bone.bone, bone.parent
     if rest.use_local_location and (parent is None or (rest.use_inherit_rotation and rest.inherit_scale == "FULL")):
-        return joint(bone, pose) @ basis
+        own = np.array(rest.matrix_local)
+        joint = own if parent is None else np.linalg.inv(np.array(rest.parent.matrix_local)) @ own
+        return (joint if parent is None else pose[parent.name] @ joint) @ basis
     above = {} if parent is None else {"parent_matrix_local": rest.parent.matrix_local}
     out = np.empty_like(basis)
     for f, channels in enumerate(basis.tolist()):
@@ -136,26 +140,6 @@ def composed(bone: bpy.types.PoseBone, basis: np.ndarray, pose: dict[str, np.nda
             above["parent_matrix"] = Matrix(pose[parent.name][f].tolist())
         out[f] = rest.convert_local_to_pose(Matrix(channels), rest.matrix_local, **above)
     return out
-
-
-def joint(bone: bpy.types.PoseBone, pose: dict[str, np.ndarray]) -> np.ndarray:
-    """(F, 4, 4) or (4, 4): where a bone rests on its parent, in armature space."""
-    rest = np.array(bone.bone.matrix_local)
-    if bone.parent is None:
-        return rest
-    return pose[bone.parent.name] @ (np.linalg.inv(np.array(bone.parent.bone.matrix_local)) @ rest)
-
-
-def location_axes(bone: bpy.types.PoseBone, pose: dict[str, np.ndarray]) -> np.ndarray:
-    """(F, 3, 3): see `Sample.location`."""
-    frames = len(pose[bone.name])
-    if bone.bone.use_connect and bone.parent:
-        return np.zeros((frames, 3, 3))
-    if bone.bone.use_local_location:
-        axes = joint(bone, pose)
-    else:
-        axes = pose[bone.parent.name] if bone.parent else np.eye(4)
-    return np.broadcast_to(axes[..., :3, :3], (frames, 3, 3))
 
 
 def carriers(ob: bpy.types.Object, frames: np.ndarray) -> np.ndarray:

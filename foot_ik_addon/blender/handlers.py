@@ -18,8 +18,7 @@ def before_frame(scene: bpy.types.Scene, *_: object) -> None:
 @persistent
 def after_frame(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     """Correct what Blender has evaluated, in the viewport and in renders."""
-    for ob in live.live_rigs(scene):
-        live.apply(ob, depsgraph, scene.frame_current_final, live.scene_fps(scene))
+    live.apply(live.live_rigs(scene), depsgraph, scene.frame_current_final, live.scene_fps(scene))
 
 
 @persistent

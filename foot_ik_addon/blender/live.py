@@ -12,16 +12,19 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import bpy
+import numpy as np
 from mathutils import Matrix
 
-from .apply import Channels, corrected_channels, read_weights, saved_plan
-from .channels import in_mode, read_rotation, to_matrix, write_rotation
+from .apply import Channels, Request, corrected_channels, read_weights, remember, request_of, saved_plan
+from .channels import column, in_mode, read_channels, read_rotation, to_matrix, write_rotation
 from .flush import flush, give_back, is_flushed
 from .refusals import baked_frames
 from .rig import Refusal, read_rig
 from .sampling import layers_of, read_frame
 from .snapshot import refilled
 
+FIELDS = ("rotation", "location", "scale")
+"""Of `BoneChannels`, and of what is kept of each bone."""
 _suspended: set[int] = set()
 problems: dict[int, str] = {}
 """{session_uid of an object: why it is not corrected}, for the panel."""
@@ -81,52 +84,81 @@ def restore(ob: bpy.types.Object) -> None:
     settings = ob.foot_ik
     if not settings.shown:
         return
-    for kept in settings.base:
-        bone = ob.pose.bones.get(kept.name)
-        if bone is None:
-            continue
-        if tuple(bone.location) == tuple(kept.shown_location):
-            bone.location = kept.location
-        if tuple(bone.scale) == tuple(kept.shown_scale):
-            bone.scale = kept.scale
-        if bone.rotation_mode != kept.mode:  # Blender has turned what was shown into another mode
-            write_rotation(bone, in_mode(to_matrix(kept.mode, kept.rotation), bone.rotation_mode, read_rotation(bone)))
-        elif four(read_rotation(bone)) == tuple(kept.shown_rotation):
-            write_rotation(bone, kept.rotation)
+    bones, base = ob.pose.bones, settings.base
+    rows = [k for k, kept in enumerate(base) if kept.name in bones]
+    names = [base[k].name for k in rows]
+    now = read_channels(ob, names)
+    for k, name, mode in zip(rows, names, now.modes, strict=True):
+        if base[k].mode != mode:  # Blender has turned what was shown into another mode
+            bone, animated = bones[name], to_matrix(base[k].mode, base[k].rotation)
+            write_rotation(bone, in_mode(animated, mode, read_rotation(bone)))
+    for field in FIELDS:
+        here = getattr(now, field)
+        animated, shown = (column(base, prefix + field, here.shape[1])[rows] for prefix in ("", "shown_"))
+        ours = (here == shown).all(1) & (here != animated).any(1)
+        for i in np.flatnonzero(ours):
+            bone, values = bones[names[i]], animated[i].tolist()
+            if field != "rotation":
+                setattr(bone, field, values)
+            elif base[rows[i]].mode == now.modes[i]:
+                write_rotation(bone, values)
     settings.shown = False
     give_back(ob)
 
 
-def apply(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, frame: float, fps: float) -> None:
-    """Write the corrected pose of the frame that the depsgraph has evaluated; the channels hold animated values."""
-    evaluated = ob.evaluated_get(depsgraph)
-    if not evaluated.is_evaluated or ob.mode == "EDIT" or ob.data.pose_position == "REST":
-        return
-    baked = baked_frames(ob)
-    if baked and baked[0] <= frame <= baked[1]:
-        return
+def apply(obs: list[bpy.types.Object], depsgraph: bpy.types.Depsgraph, frame: float, fps: float) -> None:
+    """Write the corrected poses of the frame that the depsgraph has evaluated; the channels hold animated values.
+
+    All rigs are read first: those that are built alike are solved together.
+    """
+    requests = {}
+    for ob in obs:
+        with told(ob):
+            requests[ob] = wanted(ob, depsgraph, frame, fps)
+    remember([request for request in requests.values() if request])
+    for ob, request in requests.items():
+        with told(ob):
+            channels = corrected_channels(ob, request)
+            problems.pop(ob.session_uid, None)
+            if channels is not None:
+                show(ob, request.rig.bones, channels, depsgraph)
+
+
+@contextmanager
+def told(ob: bpy.types.Object) -> Iterator[None]:
+    """Note why an object is not corrected: a fault of ours must neither spoil its pose nor stop the other rigs."""
     try:
-        rig, weights = read_rig(ob), read_weights(evaluated)
-        if not (weights.position.any() or weights.rotation.any()):
-            return
-        sample = read_frame(ob, rig, depsgraph, frame)
-        channels = corrected_channels(ob, rig, sample, fps, saved_plan(ob, rig), weights, depsgraph)
-        problems.pop(ob.session_uid, None)
+        yield
     except Refusal as refusal:
         problems[ob.session_uid] = str(refusal)
-        return
-    except Exception as error:  # a fault of ours must neither spoil the pose nor stop the other rigs
+    except Exception as error:
         text = f"Foot IK failed on {ob.name}, please report it: {type(error).__name__}: {error}"
         if problems.get(ob.session_uid) != text:
             problems[ob.session_uid] = text
             traceback.print_exc()
-        return
-    if channels is not None:
-        if not is_flushed(depsgraph):
-            flush(ob, evaluated)
-        keep(ob, rig.bones)
-        write(ob, channels)
-        note_shown(ob)
+
+
+def wanted(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, frame: float, fps: float) -> Request | None:
+    """What the correction of an object in a frame is made of; None where there is nothing to correct."""
+    evaluated = ob.evaluated_get(depsgraph)
+    if not evaluated.is_evaluated or ob.mode == "EDIT" or ob.data.pose_position == "REST":
+        return None
+    baked = baked_frames(ob)
+    if baked and baked[0] <= frame <= baked[1]:
+        return None
+    rig, weights = read_rig(ob), read_weights(evaluated)
+    if not (weights.position.any() or weights.rotation.any()):
+        return None
+    return request_of(ob, rig, read_frame(ob, rig, depsgraph, frame), fps, saved_plan(ob, rig), weights, depsgraph)
+
+
+def show(ob: bpy.types.Object, names: list[str], channels: Channels, depsgraph: bpy.types.Depsgraph) -> None:
+    """Write corrected channels into the pose, and note what these bones held and hold."""
+    if not is_flushed(depsgraph):
+        flush(ob, ob.evaluated_get(depsgraph))
+    keep(ob, names)
+    write(ob, channels)
+    note_shown(ob, names)
 
 
 def keep(ob: bpy.types.Object, names: list[str]) -> None:
@@ -135,24 +167,20 @@ def keep(ob: bpy.types.Object, names: list[str]) -> None:
     if [kept.name for kept in base] != names:
         for kept, name in zip(refilled(ob.foot_ik, "base", len(names)), names, strict=True):
             kept.name = name
-    for kept in base:
-        bone = ob.pose.bones[kept.name]
-        kept.mode, kept.rotation = bone.rotation_mode, four(read_rotation(bone))
-        kept.location, kept.scale = bone.location, bone.scale
+    now = read_channels(ob, names)
+    for kept, mode in zip(base, now.modes, strict=True):
+        if kept.mode != mode:
+            kept.mode = mode
+    for field in FIELDS:
+        base.foreach_set(field, getattr(now, field).ravel())
     ob.foot_ik.shown = True
 
 
-def note_shown(ob: bpy.types.Object) -> None:
+def note_shown(ob: bpy.types.Object, names: list[str]) -> None:
     """Note what was written into the bones that `keep` has noted."""
-    for kept in ob.foot_ik.base:
-        bone = ob.pose.bones[kept.name]
-        kept.shown_rotation = four(read_rotation(bone))
-        kept.shown_location, kept.shown_scale = bone.location, bone.scale
-
-
-def four(rotation: tuple[float, ...]) -> tuple[float, ...]:
-    """Rotation channels as four values."""
-    return (*rotation, 0.0)[:4]
+    now = read_channels(ob, names)
+    for field in FIELDS:
+        ob.foot_ik.base.foreach_set("shown_" + field, getattr(now, field).ravel())
 
 
 def write(ob: bpy.types.Object, channels: Channels) -> None:
@@ -162,9 +190,9 @@ def write(ob: bpy.types.Object, channels: Channels) -> None:
         if name == ob.foot_ik.pelvis and not channels.corrected.leans:
             continue
         bone = bones[name]
-        write_rotation(bone, in_mode(Matrix(rotation[0]), bone.rotation_mode, read_rotation(bone)))
+        write_rotation(bone, in_mode(Matrix(rotation[0].tolist()), bone.rotation_mode, read_rotation(bone)))
     for name, location in channels.location.items():
-        bones[name].location = location[0]
+        bones[name].location = location[0].tolist()
     for name, factor in channels.scale.items():
         bones[name].scale = [c * factor[0] for c in bones[name].scale]
 
@@ -188,7 +216,7 @@ def refresh(ob: bpy.types.Object, animate: bool = False) -> None:
     for scene in sorted(ob.users_scene, key=lambda scene: scene != here):
         for layer in layers_of(scene, ob):
             layer.update()
-            apply(ob, layer.depsgraph, scene.frame_current_final, scene_fps(scene))
+            apply([ob], layer.depsgraph, scene.frame_current_final, scene_fps(scene))
             return
 
 

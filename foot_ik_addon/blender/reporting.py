@@ -17,7 +17,7 @@ from ..core.plan import Plan, standing
 from ..core.pose import foot_motions
 from ..core.report import Plant, contact_rows, measure, number, plants_from, summary
 from ..core.rotations import transform
-from .apply import Channels, Weights, chains_of, corrected_channels, read_weights, saved_plan
+from .apply import Channels, Weights, chains_of, corrected_channels, read_weights, request_of, saved_plan
 from .fingerprint import fingerprint
 from .ground import MeshGround
 from .rig import Rig, used_legs
@@ -34,7 +34,7 @@ def plan_report(ob: bpy.types.Object, rig: Rig, sample: Sample, fps: float, grou
     """What a plan does to the clip that it was made from, with the weights of the settings."""
     first = int(sample.frames[0])
     saved = SavedPlan(first, tuple(leg.foot for leg in rig.legs), plan, (), unit)
-    channels = corrected_channels(ob, rig, sample, fps, saved, weights)
+    channels = corrected_channels(ob, request_of(ob, rig, sample, fps, saved, weights))
     plants = []
     for contacts, prints in zip(plan.contacts, plan.prints, strict=True):
         grounded = standing(list(prints), len(plan))

@@ -9,6 +9,8 @@ import numpy as np
 from mathutils import Matrix
 
 from ..core.clip import Clip, Leg
+from ..core.rotations import transposed
+from .channels import column
 from .rig import Refusal, Rig
 
 NOT_A_NUMBER = "The animation has a value that is not a number: look for broken keys on the legs or the object"
@@ -45,15 +47,23 @@ def read_frame(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph, f
     """The rig as the depsgraph has evaluated it, a sample of one frame. Nothing is read from the original object."""
     evaluated = ob.evaluated_get(depsgraph)
     bones = evaluated.pose.bones
-    pose = {n: np.array(bones[n].matrix)[None] for n in rig.bones}
-    basis = {n: np.array(bones[n].matrix_basis)[None] for n in rig.bones}
+    every = bones.keys()
+    at = [every.index(name) for name in rig.bones]
+    pose, basis = (dict(zip(rig.bones, matrices(bones, name)[at][:, None])) for name in ("matrix", "matrix_basis"))
     return Sample(np.array([frame]), np.array(evaluated.matrix_world)[None],
                   np.array(carrier(ob, depsgraph))[None], pose, basis, location_axes(bones[rig.pelvis])[None])
+
+
+def matrices(bones: bpy.types.bpy_prop_collection, name: str) -> np.ndarray:
+    """(n, 4, 4): a matrix of each of some pose bones."""
+    return transposed(column(bones, name, 16).astype(float).reshape(-1, 4, 4))  # Blender keeps columns
 
 
 def joined(samples: list[Sample]) -> Sample:
     """Samples of single frames as one."""
     first = samples[0]
+    if len(samples) == 1:
+        return first
     stack = lambda get: np.concatenate([get(s) for s in samples])
     return Sample(stack(lambda s: s.frames), stack(lambda s: s.world), stack(lambda s: s.carrier),
                   {n: stack(lambda s, n=n: s.pose[n]) for n in first.pose},
@@ -103,18 +113,27 @@ def placed(bone: bpy.types.PoseBone, basis: Matrix) -> Matrix:
     return rest.convert_local_to_pose(basis, rest.matrix_local, **parent)
 
 
-def location_axes(bone: bpy.types.PoseBone) -> np.ndarray:
-    """(3, 3): how the head of a pose bone moves in armature space with its location channels; zero if connected."""
-    if bone.bone.use_connect and bone.parent:
-        return np.zeros((3, 3))
-    heads = [placed(bone, Matrix.Translation(v)).translation for v in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))]
-    return np.array([head - heads[0] for head in heads[1:]]).T
+def location_axes(bone: bpy.types.PoseBone, parent: np.ndarray | None = None) -> np.ndarray:
+    """(..., 3, 3): how the head of a pose bone moves in armature space with its location channels; zero if connected.
+
+    `parent` (..., 4, 4) are poses of its parent, else that of the evaluated parent is taken.
+    """
+    rest = bone.bone
+    if bone.parent is None:
+        return np.array(rest.matrix_local)[:3, :3] if rest.use_local_location else np.eye(3)
+    parent = np.array(bone.parent.matrix) if parent is None else parent
+    if rest.use_connect:
+        return np.zeros((*parent.shape[:-2], 3, 3))
+    if not rest.use_local_location:
+        return parent[..., :3, :3]
+    return parent[..., :3, :3] @ np.array(rest.parent.matrix_local.inverted() @ rest.matrix_local)[:3, :3]
 
 
-def to_clip(sample: Sample, rig: Rig, fps: float, unit: float | None = None) -> tuple[Clip, np.ndarray]:
+def to_clip(sample: Sample, rig: Rig, fps: float, unit: float | np.ndarray | None = None) -> tuple[Clip, np.ndarray]:
     """The sample in clip space, and (F, 4, 4) the matrices from clip space to armature space.
 
-    One unit of clip space is as long as a leg in this sample or, where that is given, `unit` in the world.
+    One unit of clip space is as long as a leg in this sample or, where that is given, `unit` in the world; that may
+    differ from frame to frame (F, 1, 1).
 
     Raises `Refusal` for rigs that are not finite or whose legs have no length.
     """

@@ -1,4 +1,4 @@
-"""Sampling from F-curves: the same as stepping, and not where anything else moves the bones, the object or the ground."""
+"""Sampling from F-curves: the same as stepping, and not where something else moves the rig or the ground."""
 import json
 from collections.abc import Callable
 
