@@ -36,12 +36,12 @@ def read_channels(ob: bpy.types.Object, names: Sequence[str]) -> BoneChannels:
     bones = ob.pose.bones
     every = bones.keys()
     at = [every.index(name) for name in names]
-    modes = [bones[i].rotation_mode for i in at]
+    modes = [bones[name].rotation_mode for name in names]
     paths = [rotation_path(mode) for mode in modes]
     rotation = np.zeros((len(at), 4), np.float32)
-    for path in set(paths):
-        rows, size = [k for k, own in enumerate(paths) if own == path], SIZES[path]
-        rotation[rows, :size] = column(bones, path, size)[[at[k] for k in rows]]
+    for path in dict.fromkeys(paths):
+        own, size = [there == path for there in paths], SIZES[path]
+        rotation[own, :size] = column(bones, path, size)[at][own]
     return BoneChannels(modes, rotation, column(bones, "location", 3)[at], column(bones, "scale", 3)[at])
 
 
@@ -58,7 +58,7 @@ def read_rotation(bone: bpy.types.PoseBone) -> tuple[float, ...]:
 def write_rotation(bone: bpy.types.PoseBone, values: Sequence[float]) -> None:
     """Set the rotation channels of a bone."""
     path = rotation_path(bone.rotation_mode)
-    setattr(bone, path, values[:len(getattr(bone, path))])
+    setattr(bone, path, values[:SIZES[path]])
 
 
 def to_matrix(mode: str, values: Sequence[float]) -> Matrix:

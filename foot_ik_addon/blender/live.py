@@ -85,22 +85,21 @@ def restore(ob: bpy.types.Object) -> None:
     if not settings.shown:
         return
     bones, base = ob.pose.bones, settings.base
-    rows = [k for k, kept in enumerate(base) if kept.name in bones]
-    names = [base[k].name for k in rows]
+    rows, names, modes = zip(*((k, kept.name, kept.mode) for k, kept in enumerate(base) if kept.name in bones))
     now = read_channels(ob, names)
-    for k, name, mode in zip(rows, names, now.modes, strict=True):
-        if base[k].mode != mode:  # Blender has turned what was shown into another mode
-            bone, animated = bones[name], to_matrix(base[k].mode, base[k].rotation)
-            write_rotation(bone, in_mode(animated, mode, read_rotation(bone)))
+    turned = [k for k, mode in enumerate(modes) if mode != now.modes[k]]
+    for k in turned:  # Blender has turned what was shown into another mode
+        bone, animated = bones[names[k]], to_matrix(modes[k], base[rows[k]].rotation)
+        write_rotation(bone, in_mode(animated, now.modes[k], read_rotation(bone)))
     for field in FIELDS:
         here = getattr(now, field)
-        animated, shown = (column(base, prefix + field, here.shape[1])[rows] for prefix in ("", "shown_"))
+        animated, shown = (column(base, prefix + field, here.shape[1])[list(rows)] for prefix in ("", "shown_"))
         ours = (here == shown).all(1) & (here != animated).any(1)
         for i in np.flatnonzero(ours):
             bone, values = bones[names[i]], animated[i].tolist()
             if field != "rotation":
                 setattr(bone, field, values)
-            elif base[rows[i]].mode == now.modes[i]:
+            elif i not in turned:
                 write_rotation(bone, values)
     settings.shown = False
     give_back(ob)
@@ -153,48 +152,38 @@ def wanted(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, frame: float, f
 
 
 def show(ob: bpy.types.Object, names: list[str], channels: Channels, depsgraph: bpy.types.Depsgraph) -> None:
-    """Write corrected channels into the pose, and note what these bones held and hold."""
+    """Write the first frame of corrected channels into the pose; note what the bones `names` held, and what they hold
+    now."""
     if not is_flushed(depsgraph):
         flush(ob, ob.evaluated_get(depsgraph))
-    keep(ob, names)
-    write(ob, channels)
-    note_shown(ob, names)
-
-
-def keep(ob: bpy.types.Object, names: list[str]) -> None:
-    """Note the animated values of these bones."""
-    base = ob.foot_ik.base
+    bones, base, held = ob.pose.bones, ob.foot_ik.base, read_channels(ob, names)
+    rotation, location, scale = (getattr(held, field).tolist() for field in FIELDS)
+    for name, turn in channels.rotation.items():
+        if name == ob.foot_ik.pelvis and not channels.corrected.leans:
+            continue
+        i = names.index(name)
+        rotation[i] = four(in_mode(Matrix(turn[0].tolist()), held.modes[i], rotation[i]))
+        write_rotation(bones[name], rotation[i])
+    for name, place in channels.location.items():
+        bones[name].location = location[names.index(name)] = place[0].tolist()
+    for name, factor in channels.scale.items():
+        i = names.index(name)
+        bones[name].scale = scale[i] = [c * factor[0] for c in scale[i]]
     if [kept.name for kept in base] != names:
         for kept, name in zip(refilled(ob.foot_ik, "base", len(names)), names, strict=True):
             kept.name = name
-    now = read_channels(ob, names)
-    for kept, mode in zip(base, now.modes, strict=True):
+    for kept, mode in zip(base, held.modes, strict=True):
         if kept.mode != mode:
             kept.mode = mode
-    for field in FIELDS:
-        base.foreach_set(field, getattr(now, field).ravel())
+    for field, shown in zip(FIELDS, (rotation, location, scale), strict=True):
+        base.foreach_set(field, getattr(held, field).ravel())
+        base.foreach_set("shown_" + field, np.array(shown, np.float32).ravel())
     ob.foot_ik.shown = True
 
 
-def note_shown(ob: bpy.types.Object, names: list[str]) -> None:
-    """Note what was written into the bones that `keep` has noted."""
-    now = read_channels(ob, names)
-    for field in FIELDS:
-        ob.foot_ik.base.foreach_set("shown_" + field, getattr(now, field).ravel())
-
-
-def write(ob: bpy.types.Object, channels: Channels) -> None:
-    """Write the first frame of corrected channels into the pose."""
-    bones = ob.pose.bones
-    for name, rotation in channels.rotation.items():
-        if name == ob.foot_ik.pelvis and not channels.corrected.leans:
-            continue
-        bone = bones[name]
-        write_rotation(bone, in_mode(Matrix(rotation[0].tolist()), bone.rotation_mode, read_rotation(bone)))
-    for name, location in channels.location.items():
-        bones[name].location = location[0].tolist()
-    for name, factor in channels.scale.items():
-        bones[name].scale = [c * factor[0] for c in bones[name].scale]
+def four(rotation: tuple[float, ...]) -> tuple[float, ...]:
+    """Rotation channels as four values."""
+    return (*rotation, 0.0)[:4]
 
 
 def scene_fps(scene: bpy.types.Scene) -> float:
