@@ -97,7 +97,7 @@ def odd_rig(seed: int) -> bpy.types.Object:
     return ob
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(6))
 def test_curves_tell_what_stepping_tells(both, seed):
     *samples, why = both(odd_rig(seed), FRAMES)
     assert why == ""
@@ -118,7 +118,7 @@ def test_curves_that_loop_or_end(both):
 
 
 def test_every_clip_of_the_lab(both, lab, shared):
-    """All the motions that the lab knows, in a tenth of their frames."""
+    """All the motions that the lab knows, in some of their frames."""
     for name in json.loads((shared / "motions" / "manifest.json").read_text()):
         try:
             clip = lab.load(name)
@@ -127,7 +127,7 @@ def test_every_clip_of_the_lab(both, lab, shared):
             continue
         assert bpy.ops.foot_ik.detect_legs() == {"FINISHED"}
         scene = bpy.context.scene
-        *samples, why = both(clip.rig, list(range(scene.frame_start, scene.frame_end + 1, 10)))
+        *samples, why = both(clip.rig, list(range(scene.frame_start, scene.frame_end + 1, 25)))
         assert why == "", name
         assert_same(*samples)
 
