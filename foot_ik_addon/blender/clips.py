@@ -32,21 +32,22 @@ def sample_clip(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig, frames: 
                 ) -> Generator[float, None, tuple[Sample, Weights, str]]:
     """The rig and its weights over frames, and why the scene was stepped through for them (empty where it was not).
 
-    `each` are functions of the depsgraph and the frame that read more on the way; the `ground` that is visited by one
-    of them is known in all frames afterwards. With a reason `why` the scene is stepped through in any case. Yields the
-    share done.
+    The `ground` is gathered on the way, and `each` are functions of the depsgraph and the frame that read more. With a
+    reason `why` the rig is stepped through in any case. Yields the share done.
     """
-    why = why or obstacle(scene, ob, rig) or (ground_obstacle(scene, ob) if ground else "")
-    if why:
+    layer = layer_of(scene, ob)
+    found = obstacle(scene, ob, rig) or (ground_obstacle(scene, ob) if ground else "")
+    if ground and not found:
+        layer.update()
+        ground.visit(layer.depsgraph, scene.frame_current_final)
+        ground.move(moving(scene, ob, np.array(frames)), len(frames))
+    if why or found:
         weights = WeightsOver(ob)
-        sample = yield from step_through(scene, ob, rig, frames, [*each, weights.visit])
-        return sample, weights.joined(), why
-    layer, times = layer_of(scene, ob), np.array(frames)
-    layer.update()
-    sample, over = read_curves(ob, rig, times)
+        visits = [ground.visit] if ground and found else []
+        sample = yield from step_through(scene, ob, rig, frames, [*visits, *each, weights.visit])
+        return sample, weights.joined(), why or found
+    sample, over = read_curves(ob, rig, np.array(frames))
     for function in each:
         function(layer.depsgraph, scene.frame_current_final)
-    if ground:
-        ground.move(moving(scene, ob, times), len(frames))
     yield 1.0
     return sample, over, ""

@@ -67,7 +67,7 @@ def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
         refuse_unmovable(ob, rig)
         ground = MeshGround(ob)
         instancers, frames = Instancers(ground), frame_range(scene)
-        each = constraint_check(ob, rig), ground.visit, instancers.visit
+        each = constraint_check(ob, rig), instancers.visit
         sample, weights, why = yield from sample_clip(scene, ob, rig, frames, each, ground)
         fps = live.scene_fps(scene)
         clip, _ = to_clip(sample, rig, fps)

@@ -418,4 +418,4 @@ def test_a_rig_that_cannot_be_solved_leaves_the_others_of_its_build_alone(addon)
     addon("blender.apply")._solved.clear()
     scenes.visit(7)
     assert_same(scenes.shown(ob, 20), pose)
-    assert "scaled to nothing" in addon("blender.live").problems[twin.session_uid]
+    assert "check the scale" in addon("blender.live").problems[twin.session_uid]
