@@ -4,11 +4,14 @@ VERSIONS := 4.2.23,4.5.15,5.0.1,5.2.3,5.3.0
 PYTHON := .venv/$(NEWEST_LTS)/bin/python
 ARGS :=  # more for the tests, as in: make test ARGS="tests/blender/test_bake.py -k slots"
 
-.PHONY: demo sheets test test-all test-gui fuzz lint extension clean environment
+.PHONY: bench demo sheets test test-all test-gui fuzz lint extension clean environment
 
 demo: extension  ## run the sample scenes through the installed extension
 	rm -rf build/demo_user && mkdir -p build/demo_user
 	BLENDER_USER_RESOURCES=$(CURDIR)/build/demo_user $(PYTHON) sample_scenes/demo.py
+
+bench: extension  ## what the work costs against what it is compared with (docs/performance.md); ARGS="plan bake" picks rows
+	$(PYTHON) benchmarks/run.py $(ARGS)
 
 sheets: environment  ## docs/contact_sheets: the worst moments of the motions of ../shared, before and after
 	$(PYTHON) tools/contact_sheets.py $(ARGS)

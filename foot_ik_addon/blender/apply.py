@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, fields
+from functools import cached_property
 
 import bpy
 import numpy as np
 
-from ..core.clip import Clip
 from ..core.edits import Edit
 from ..core.footprints import lay_footprints, sliding_frame
 from ..core.motions import about, channels_along, leg_motions, pole_motion
 from ..core.plan import Options, Plan, follow
-from ..core.pose import Corrected, LegJob, Rows, correct, local_turns, weighted
+from ..core.pose import Corrected, LegJob, Rows, correct, joined_rows, local_turns, weighted
 from ..core.rest import Limits
 from ..core.rotations import rotate, transform
 from .ground import MeshGround
 from .handles import PLACE, POLE, Handle
 from .refusals import refuse_missing_collection, refuse_unturned
-from .rig import Rig, solver_of, used_legs
-from .sampling import Sample, leg_length, to_clip
+from .rig import Refusal, Rig, solver_of, used_legs
+from .sampling import Sample, joined, leg_length, to_clip
 from .store import SavedPlan, unpack_plan, unpack_sole
 
 
@@ -36,6 +37,11 @@ class Channels:
     corrected: Corrected
     """The motion of the bones that they come from."""
 
+    def row(self, i: int) -> Channels:
+        """One of its frames."""
+        some = lambda of: {name: rows[i : i + 1] for name, rows in of.items()}
+        return Channels(some(self.location), some(self.rotation), some(self.scale), self.corrected.row(i))
+
 
 @dataclass(frozen=True)
 class Weights:
@@ -47,6 +53,41 @@ class Weights:
     """(F, legs)"""
     lean: np.ndarray
     """(F,): without the influence."""
+
+    def take(self, rows: list[int]) -> Weights:
+        """Some of its frames."""
+        return Weights(*(getattr(self, f.name)[rows] for f in fields(self)))
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """All that the corrected channels of some frames are made of."""
+
+    rig: Rig
+    jobs: tuple[LegJob, ...]
+    fps: float
+    sample: Sample
+    weights: Weights
+    saved: SavedPlan
+
+    @cached_property
+    def key(self) -> tuple:
+        """What tells requests apart; a plan by itself, since the same text is decoded once."""
+        parts = [self.sample.frames, self.sample.world, self.sample.carrier, *self.sample.pose.values(),
+                 *self.sample.basis.values(), self.sample.location, *vars(self.weights).values()]
+        return self.saved, self.build, b"".join([part.tobytes() for part in parts])
+
+    @property
+    def build(self) -> tuple:
+        """What requests have in common that can be solved in one batch."""
+        return self.rig, self.jobs, self.fps, self.saved.on_toe(self.rig)
+
+
+MOST_SOLVED = 4096
+"""Frames of rigs that are remembered, some kilobytes each."""
+_solved: dict[tuple, Channels] = {}
+"""{key of a request: what came of it}: a loop that is played again, or a frame that is seen again, is not solved again.
+The key holds all that the answer depends on, so it cannot be out of date."""
 
 
 def read_weights(ob: bpy.types.Object) -> Weights:
@@ -95,7 +136,7 @@ def rows_at(saved: SavedPlan, rig: Rig, frames: np.ndarray, weights: Weights) ->
         share = part.reshape(-1, *[1] * (rows.ndim - 2))
         return rows[:, low] * (1 - share) + rows[:, high] * share
 
-    feet = [plan.feet[saved.legs.index(leg.foot)] for leg in rig.legs]
+    feet = saved.feet(rig)
     each = range(len(feet))
     move = np.stack(
         [weighted(between(feet[i].move), weights.lock[:, i]) * weights.position[:, i, None] for i in each], 1
@@ -110,12 +151,13 @@ def rows_at(saved: SavedPlan, rig: Rig, frames: np.ndarray, weights: Weights) ->
     whole, lock = weights.position.mean(1), weights.lock.mean(1)
     pelvis = (weighted(between(plan.pelvis), lock) + weighted(between(plan.sink), lock) * weights.lean) * whole
     reach = np.stack([plan.reach[saved.legs.index(leg.foot)] for leg in rig.legs])
-    ball, on_toe = np.stack([f.ball for f in feet]), tuple(f.on_toe for f in feet)
-    return Rows(ball, on_toe, move, turn, bend, pelvis, reach, leans * whole[:, None])
+    every = lambda rows: np.broadcast_to(rows, (len(frames), *rows.shape))
+    ball, on_toe = every(np.stack([f.ball for f in feet])), saved.on_toe(rig)
+    return Rows(ball, on_toe, move, turn, bend, pelvis, every(reach), leans * whole[:, None])
 
 
 def plan_of_frame(
-    ob: bpy.types.Object, rig: Rig, sample: Sample, clip: Clip, depsgraph: bpy.types.Depsgraph
+    ob: bpy.types.Object, rig: Rig, sample: Sample, fps: float, depsgraph: bpy.types.Depsgraph
 ) -> SavedPlan | None:
     """A plan of one frame by itself: the ground under each foot, its tilt, the pelvis; nothing is locked.
 
@@ -124,6 +166,7 @@ def plan_of_frame(
     if not all(leg.sole for leg in used_legs(ob)):
         return None
     refuse_missing_collection(ob)
+    clip, _ = to_clip(sample, rig, fps)
     soles = [unpack_sole(leg.sole) for leg in used_legs(ob)]
     ground = MeshGround(ob)
     ground.visit(depsgraph, float(sample.frames[0]))
@@ -135,7 +178,7 @@ def plan_of_frame(
     return SavedPlan(int(sample.frames[0]), tuple(leg.foot for leg in rig.legs), plan, (), unit)
 
 
-def corrected_channels(
+def request_of(
     ob: bpy.types.Object,
     rig: Rig,
     sample: Sample,
@@ -143,23 +186,58 @@ def corrected_channels(
     saved: SavedPlan | None,
     weights: Weights,
     depsgraph: bpy.types.Depsgraph | None = None,
-) -> Channels | None:
-    """The channels that show a sample corrected; None where nothing is known of its frames.
+) -> Request | None:
+    """What the correction of a sample is made of; None where nothing is known of its frames.
 
-    The live frame and the bake both come here. Without a plan `depsgraph` gives the ground of a sample of one frame.
+    Without a plan `depsgraph` gives the ground of a sample of one frame.
     """
-    if saved is not None and len(sample) == 1 and not in_range(saved, sample.frames[0]):
-        saved = None
-    clip, to_rig = to_clip(sample, rig, fps, saved and saved.unit)
-    if saved is None:
-        saved = plan_of_frame(ob, rig, sample, clip, depsgraph) if depsgraph else None
-        if saved is None:
-            return None
-    rows = rows_at(saved, rig, sample.frames, weights)
-    corrected = correct(clip, chains_of(sample, rig), to_rig, jobs(ob, rig), rows)
-    if corrected.leans:
-        refuse_unturned(ob, rig)
-    return to_channels(sample, rig, corrected)
+    if saved is None or (len(sample) == 1 and not in_range(saved, sample.frames[0])):
+        saved = plan_of_frame(ob, rig, sample, fps, depsgraph) if depsgraph else None
+    return saved and Request(rig, jobs(ob, rig), fps, sample, weights, saved)
+
+
+def corrected_channels(ob: bpy.types.Object, request: Request | None) -> Channels | None:
+    """The channels that show a sample of an armature corrected; None for no request.
+
+    The live frame and the bake both come here. What `remember` has solved is not solved again.
+    """
+    if request is None:
+        return None
+    channels = _solved.get(request.key) if len(request.sample) == 1 else None
+    if channels is None:
+        channels = solve([request])
+    if channels.corrected.leans:
+        refuse_unturned(ob, request.rig)
+    return channels
+
+
+def solve(requests: list[Request]) -> Channels:
+    """The channels of several requests of the same build, one after the other."""
+    first = requests[0]
+    sample = joined([r.sample for r in requests])
+    rows = joined_rows([rows_at(r.saved, r.rig, r.sample.frames, r.weights) for r in requests])
+    units = np.concatenate([np.full(len(r.sample), r.saved.unit) for r in requests])
+    clip, to_rig = to_clip(sample, first.rig, first.fps, units[:, None, None])
+    return to_channels(sample, first.rig, correct(clip, chains_of(sample, first.rig), to_rig, first.jobs, rows))
+
+
+def remember(requests: list[Request]) -> None:
+    """Solve requests of single frames, those of the same build together, for `corrected_channels` to find.
+
+    A batch in which one cannot be solved is left to that, which tells whose it is; so are plans of one frame, which are
+    made anew each time.
+    """
+    builds: dict[tuple, list[Request]] = {}
+    for request in requests:
+        if len(request.saved.plan) > 1 and request.key not in _solved:
+            builds.setdefault(request.build, []).append(request)
+    for alike in builds.values():
+        with suppress(Refusal, ArithmeticError, ValueError):
+            channels = solve(alike)
+            for i, request in enumerate(alike):
+                _solved[request.key] = channels.row(i)
+    while len(_solved) > MOST_SOLVED:
+        _solved.pop(next(iter(_solved)))
 
 
 def chains_of(sample: Sample, rig: Rig) -> tuple[np.ndarray, ...]:

@@ -3,13 +3,49 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import bpy
+import numpy as np
 from mathutils import Euler, Matrix, Quaternion, Vector
 
 PATHS = {"QUATERNION": "rotation_quaternion", "AXIS_ANGLE": "rotation_axis_angle"}
 MOST = 1e3
 """Radians: single precision keeps larger angles to worse than a ten-thousandth."""
+SIZES = {"rotation_quaternion": 4, "rotation_axis_angle": 4, "rotation_euler": 3}
+
+
+@dataclass(frozen=True)
+class BoneChannels:
+    """The channels of some bones, in arrays: what is read at once takes a tenth of the time."""
+
+    modes: list[str]
+    rotation: np.ndarray
+    """(n, 4): the channels of each bone's own rotation mode; the last is 0 where there are three."""
+    location: np.ndarray
+    scale: np.ndarray
+    """(n, 3)"""
+
+
+def column(items: bpy.types.bpy_prop_collection, name: str, size: int) -> np.ndarray:
+    """(n, size) float32: a property of all items of a collection."""
+    out = np.empty(len(items) * size, np.float32)
+    items.foreach_get(name, out)
+    return out.reshape(-1, size)
+
+
+def read_channels(ob: bpy.types.Object, names: Sequence[str]) -> BoneChannels:
+    """The channels of some bones of an armature."""
+    bones = ob.pose.bones
+    every = bones.keys()
+    at = [every.index(name) for name in names]
+    modes = [bones[name].rotation_mode for name in names]
+    paths = [rotation_path(mode) for mode in modes]
+    rotation = np.zeros((len(at), 4), np.float32)
+    for path in dict.fromkeys(paths):
+        own, size = [there == path for there in paths], SIZES[path]
+        rotation[own, :size] = column(bones, path, size)[at][own]
+    return BoneChannels(modes, rotation, column(bones, "location", 3)[at], column(bones, "scale", 3)[at])
 
 
 def rotation_path(mode: str) -> str:
@@ -25,7 +61,7 @@ def read_rotation(bone: bpy.types.PoseBone) -> tuple[float, ...]:
 def write_rotation(bone: bpy.types.PoseBone, values: Sequence[float]) -> None:
     """Set the rotation channels of a bone."""
     path = rotation_path(bone.rotation_mode)
-    setattr(bone, path, values[:len(getattr(bone, path))])
+    setattr(bone, path, values[:SIZES[path]])
 
 
 def to_matrix(mode: str, values: Sequence[float]) -> Matrix:

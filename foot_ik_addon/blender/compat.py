@@ -1,4 +1,5 @@
-"""Differences between Blender versions: actions had no slots before 4.4, and no `fcurves` from 5.0 on."""
+"""Differences between Blender versions: actions had no slots before 4.4, and no `fcurves` from 5.0 on; since there are
+slots a muted group does not silence its curves."""
 from __future__ import annotations
 
 import bpy
@@ -7,6 +8,11 @@ HAS_SLOTS = bpy.app.version >= (4, 4, 0)
 
 Bag = bpy.types.Action  # or, where there are slots, an ActionChannelbag
 """What holds the `fcurves` and `groups` that animate one owner."""
+
+
+def is_muted(curve: bpy.types.FCurve) -> bool:
+    """Whether a curve, or a group that silences it, is muted."""
+    return curve.mute or (not HAS_SLOTS and curve.group is not None and curve.group.mute)
 
 
 def animated_bag(data: bpy.types.AnimData) -> Bag | None:

@@ -11,9 +11,10 @@ from ..core.clip import Clip
 from ..core.plan import facing
 from ..core.rotations import rotate, transform, transposed
 from ..core.sole import find_sole, planted_frames
+from .clips import sample_clip
 from .live import scene_fps
 from .rig import LegBones, Rig, read_rig, used_legs
-from .sampling import Sample, frame_range, leg_length, step_through, to_clip
+from .sampling import Sample, frame_range, leg_length, to_clip
 from .store import pack_sole
 
 GLIMPSES = 32
@@ -38,9 +39,9 @@ def propose_floor(scene: bpy.types.Scene, ob: bpy.types.Object) -> Generator[flo
     frames = frame_range(scene)
     few = [frames[i] for i in np.unique(np.linspace(0, len(frames) - 1, min(GLIMPSES, len(frames))).astype(int))]
     settings.floor_height, settings.floor_space = 0.0, "PARENT"
-    sample = yield from step_through(scene, ob, rig, few, [])
+    sample, *_ = yield from sample_clip(scene, ob, rig, few)
     if np.ptp(sample.carrier, axis=0).any():
-        after = yield from step_through(scene, ob, rig, [frame + 1 for frame in few], [])
+        after, *_ = yield from sample_clip(scene, ob, rig, [frame + 1 for frame in few])
         if stands_in_world(sample, after, rig):
             settings.floor_space = "WORLD"
             sample = replace(sample, carrier=np.tile(np.eye(4), (len(few), 1, 1)))

@@ -35,6 +35,8 @@ EDGE = 1e-3
 """By so much they overlap."""
 NARROW = 0.02
 """Legs: a patch must be this wide for its turn to be known."""
+CHUNK = 256
+"""Points that are looked for together: those of neighbouring frames are near each other."""
 NOWHERE = (math.nan,) * 3
 
 
@@ -228,7 +230,9 @@ class MeshGround:
         """The surface of each piece as it was seen last."""
         self.index: dict[tuple, int] = {}
         self.seen: list[dict[int, tuple[np.ndarray, Surface]]] = []
-        """Per frame {piece: its world matrix and its surface}."""
+        """Per state {piece: its world matrix and its surface}."""
+        self.rows = np.empty(0, int)
+        """(F,): the state of each frame."""
         self.deforming: set[int] = set()
         self.tiles: dict[tuple[int, int, int, int], tuple[BVHTree | None, np.ndarray]] = {}
         self.local: np.ndarray = np.empty(0)
@@ -257,9 +261,22 @@ class MeshGround:
                 here[i] = np.array(matrix, float), piece
         self.seen.append(here)
 
+    def move(self, moving: dict[str, np.ndarray], frames: int) -> None:
+        """Note so many frames in which all is as in the one visited, but for those pieces that are `moving`: {full name
+        of their object: (frames, 4, 4) world matrices}."""
+        (here,) = self.seen
+        movers = {i: moving[key[0]] for key, i in self.index.items() if key[0] in moving and i in here}
+        if movers:
+            self.seen = [here | {i: (world[f], here[i][1]) for i, world in movers.items()} for f in range(frames)]
+
     def settle(self, carrier: np.ndarray, unit: float) -> None:
         """Bring the pieces of all frames into clip space: carrier (F, 4, 4) is its frame in the world, unit its
         scale."""
+        self.rows = np.arange(len(carrier))
+        if len(self.seen) == 1:  # the ground stays as it is
+            if (carrier == carrier[0]).all():
+                carrier, self.rows = carrier[:1], np.zeros(len(carrier), int)
+            self.seen *= len(carrier)
         scaled = carrier.copy()
         scaled[:, :3, :3] *= unit
         back = np.linalg.inv(scaled)
@@ -281,7 +298,7 @@ class MeshGround:
         """See `core.ground.Ground`."""
         if self.source == "FLOOR":
             return np.where(points[:, 2] >= 0, 0.0, np.nan), np.zeros(len(points), int)
-        heights, pieces = np.full(len(points), np.nan), np.full(len(points), -1)
+        frames, heights, pieces = self.rows[frames], np.full(len(points), np.nan), np.full(len(points), -1)
         at, of = self._candidates(points, frames)
         reached = self.low[frames[at], of, 2] <= points[at, 2]
         at, of = at[reached], of[reached]
@@ -290,10 +307,15 @@ class MeshGround:
         heights[at[order]], pieces[at[order]] = hits[order], of[order]
         return heights, pieces
 
+    def world_of(self, piece: int, frame: int) -> np.ndarray:
+        """(4, 4): the space of a piece to clip space."""
+        return self.local[self.rows[frame], piece]
+
     def layers(self, points: np.ndarray, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See `core.ground.Ground`."""
         if self.source == "FLOOR":
             return np.zeros((len(points), 1)), np.zeros((len(points), 1), int)
+        frames = self.rows[frames]
         found: list[list[tuple[float, int]]] = [[] for _ in points]
         solid: list[list[tuple[float, float]]] = [[] for _ in points]
         for n, i in zip(*self._candidates(points, frames), strict=True):
@@ -310,7 +332,8 @@ class MeshGround:
     def carried(self, piece: int, start: int, frames: np.ndarray, points: np.ndarray) -> np.ndarray:
         """See `core.ground.Ground`; scale is taken out."""
         out = np.broadcast_to(np.eye(4), (len(frames), 4, 4)).copy()
-        if piece < 0 or self.source == "FLOOR":
+        start, frames = int(self.rows[start]), self.rows[frames]
+        if piece < 0 or self.source == "FLOOR" or (frames == start).all():
             return out
         there = np.isfinite(self.local[frames, piece, 0, 0])
         now = self.local[frames[there], piece]
@@ -363,25 +386,41 @@ class MeshGround:
                     point[2] = point[2] if under is None else under[0]
         return hit, before, after
 
-    def _candidates(self, points: np.ndarray, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _candidates(self, points: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Indices of points and of pieces whose bounds lie over or under them."""
-        low, high, xy = self.low[frames, :, :2], self.high[frames, :, :2], points[:, None, :2]
+        found = [np.empty((0, 2), int)]
         with np.errstate(invalid="ignore"):
-            points_at, pieces_at = np.nonzero(((low <= xy) & (xy <= high)).all(2))
+            for first in range(0, len(points), CHUNK):
+                part, xy = rows[first:first + CHUNK], points[first:first + CHUNK, None, :2]
+                here = np.unique(part)
+                beside = (self.low[here, :, :2] > xy.max(0)) | (self.high[here, :, :2] < xy.min(0))
+                near = np.flatnonzero(~beside.any(2).all(0))
+                low, high = (bounds[part[:, None], near, :2] for bounds in (self.low, self.high))
+                at, of = np.nonzero(((low <= xy) & (xy <= high)).all(2))
+                found.append(np.stack([at + first, near[of]], 1))
+        points_at, pieces_at = np.concatenate(found).T
         return points_at, pieces_at
 
-    def _hits(self, pieces: np.ndarray, frames: np.ndarray, points: np.ndarray) -> np.ndarray:
+    def _hits(self, pieces: np.ndarray, rows: np.ndarray, points: np.ndarray) -> np.ndarray:
         """(N,): height of the first hit of each of some pieces (N,) straight below points (N, 3), NaN for none.
 
         What `_cast` does, many at once: of a cast by itself the ray takes a tenth of the time.
         """
-        inverse, matrix = self.inverse[frames, pieces], self.local[frames, pieces]
-        origins, ways = transform(inverse, points).tolist(), (-inverse[:, :3, 2]).tolist()
-        trees = [self._tree(int(i), int(f), p)[0] for i, f, p in zip(pieces, frames, points, strict=True)]
-        hits = [
-            tree and tree.ray_cast(*ray)[0] or NOWHERE for tree, *ray in zip(trees, origins, ways, strict=True)
-        ]
-        return transform(matrix, np.array(hits).reshape(-1, 3))[:, 2]
+        out = np.empty(len(points))
+        order = np.lexsort((pieces, rows))
+        ends = np.flatnonzero(np.diff(pieces[order]) | np.diff(rows[order])) + 1
+        for alike in np.split(order, ends) if len(order) else ():
+            i, row = int(pieces[alike[0]]), int(rows[alike[0]])
+            way = (-self.inverse[row, i, :3, 2]).tolist()
+            origins = transform(self.inverse[row, i], points[alike])
+            if i in self.deforming:
+                trees = [self._tree(i, row, point)[0] for point in points[alike]]
+                hits = [tree and tree.ray_cast(p, way)[0] or NOWHERE for tree, p in zip(trees, origins.tolist())]
+            else:
+                cast = self.seen[row][i][1].tree.ray_cast
+                hits = [cast(p, way)[0] or NOWHERE for p in origins.tolist()]
+            out[alike] = transform(self.local[row, i], np.array(hits))[:, 2]
+        return out
 
     def _cast(self, i: int, frame: int, point: np.ndarray) -> tuple[float, float] | None:
         """Height of the first hit straight below a point, and the z of the mesh's normal there, in clip space."""

@@ -18,6 +18,7 @@ def before_frame(scene: bpy.types.Scene, *_: object) -> None:
 @persistent
 def after_frame(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     """Correct what Blender has evaluated, in the viewport and in renders."""
+<<<<<<< HEAD
     for ob in live.live_rigs(scene):
         live.apply(ob, depsgraph, scene.frame_float, live.scene_fps(scene))
 
@@ -30,6 +31,9 @@ def before_edit(scene: bpy.types.Scene, *_: object) -> None:
     if any(graph and graph.id_type_updated("ACTION") for graph in graphs):
         for ob in live.shown_rigs(scene.objects):
             live.restore(ob)
+=======
+    live.apply(live.live_rigs(scene), depsgraph, scene.frame_current_final, live.scene_fps(scene))
+>>>>>>> fast
 
 
 @persistent

@@ -12,18 +12,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import bpy
+import numpy as np
 from mathutils import Matrix
 
-from .apply import Channels, corrected_channels, read_weights, saved_plan
-from .channels import in_mode, read_rotation, to_matrix, write_rotation
+from .apply import Channels, Request, corrected_channels, read_weights, remember, request_of, saved_plan
+from .channels import column, in_mode, read_channels, read_rotation, to_matrix, write_rotation
 from .flush import flush, give_back, is_flushed
 from .refusals import baked_frames
 from .rig import Refusal, Rig, read_rig
 from .sampling import layers_of, read_frame
 from .snapshot import refilled
 
+<<<<<<< HEAD
 ROUNDED = 1e-5
 """Channels that differ by less hold the same pose."""
+=======
+FIELDS = ("rotation", "location", "scale")
+"""Of `BoneChannels`, and of what is kept of each bone."""
+>>>>>>> fast
 _suspended: set[int] = set()
 problems: dict[int, str] = {}
 """{session_uid of an object: why it is not corrected}, for the panel."""
@@ -84,6 +90,7 @@ def restore(ob: bpy.types.Object) -> None:
     settings = ob.foot_ik
     if not settings.shown:
         return
+<<<<<<< HEAD
     for kept in settings.base:
         bone = kept_bone(ob, kept)
         if bone is None:
@@ -96,10 +103,30 @@ def restore(ob: bpy.types.Object) -> None:
             write_rotation(bone, in_mode(to_matrix(kept.mode, kept.rotation), bone.rotation_mode, read_rotation(bone)))
         elif same_rotation(kept.mode, four(read_rotation(bone)), kept.shown_rotation):
             write_rotation(bone, kept.rotation)
+=======
+    bones, base = ob.pose.bones, settings.base
+    rows, names, modes = zip(*((k, kept.name, kept.mode) for k, kept in enumerate(base) if kept.name in bones))
+    now = read_channels(ob, names)
+    turned = [k for k, mode in enumerate(modes) if mode != now.modes[k]]
+    for k in turned:  # Blender has turned what was shown into another mode
+        bone, animated = bones[names[k]], to_matrix(modes[k], base[rows[k]].rotation)
+        write_rotation(bone, in_mode(animated, now.modes[k], read_rotation(bone)))
+    for field in FIELDS:
+        here = getattr(now, field)
+        animated, shown = (column(base, prefix + field, here.shape[1])[list(rows)] for prefix in ("", "shown_"))
+        ours = (here == shown).all(1) & (here != animated).any(1)
+        for i in np.flatnonzero(ours):
+            bone, values = bones[names[i]], animated[i].tolist()
+            if field != "rotation":
+                setattr(bone, field, values)
+            elif i not in turned:
+                write_rotation(bone, values)
+>>>>>>> fast
     settings.shown = False
     give_back(ob)
 
 
+<<<<<<< HEAD
 def near(a: Sequence[float], b: Sequence[float]) -> bool:
     """Whether two vectors are the same but for what exporters lose when they put poses back by matrices."""
     return all(abs(x - y) < ROUNDED for x, y in zip(a, b, strict=True))
@@ -126,21 +153,39 @@ def apply(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, frame: float, fp
         return
     if any(first <= frame <= last for first, last in baked_frames(ob)):
         return
+=======
+def apply(obs: list[bpy.types.Object], depsgraph: bpy.types.Depsgraph, frame: float, fps: float) -> None:
+    """Write the corrected poses of the frame that the depsgraph has evaluated; the channels hold animated values.
+
+    All rigs are read first: those that are built alike are solved together.
+    """
+    requests = {}
+    for ob in obs:
+        with told(ob):
+            requests[ob] = wanted(ob, depsgraph, frame, fps)
+    remember([request for request in requests.values() if request])
+    for ob, request in requests.items():
+        with told(ob):
+            channels = corrected_channels(ob, request)
+            problems.pop(ob.session_uid, None)
+            if channels is not None:
+                show(ob, request.rig.bones, channels, depsgraph)
+
+
+@contextmanager
+def told(ob: bpy.types.Object) -> Iterator[None]:
+    """Note why an object is not corrected: a fault of ours must neither spoil its pose nor stop the other rigs."""
+>>>>>>> fast
     try:
-        rig, weights = read_rig(ob), read_weights(evaluated)
-        if not (weights.position.any() or weights.rotation.any()):
-            return
-        sample = read_frame(ob, rig, depsgraph, frame)
-        channels = corrected_channels(ob, rig, sample, fps, saved_plan(ob, rig), weights, depsgraph)
-        problems.pop(ob.session_uid, None)
+        yield
     except Refusal as refusal:
         problems[ob.session_uid] = str(refusal)
-        return
-    except Exception as error:  # a fault of ours must neither spoil the pose nor stop the other rigs
+    except Exception as error:
         text = f"Foot IK failed on {ob.name}, please report it: {type(error).__name__}: {error}"
         if problems.get(ob.session_uid) != text:
             problems[ob.session_uid] = text
             traceback.print_exc()
+<<<<<<< HEAD
         return
     if channels is not None:
         if not is_flushed(depsgraph):
@@ -150,27 +195,60 @@ def apply(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, frame: float, fp
             write(ob, rig, channels)
         finally:  # even a part of it, so that it can be taken back
             note_shown(ob)
+=======
+>>>>>>> fast
 
 
-def keep(ob: bpy.types.Object, names: list[str]) -> None:
-    """Note the animated values of these bones."""
-    base = ob.foot_ik.base
+def wanted(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, frame: float, fps: float) -> Request | None:
+    """What the correction of an object in a frame is made of; None where there is nothing to correct."""
+    evaluated = ob.evaluated_get(depsgraph)
+    if not evaluated.is_evaluated or ob.mode == "EDIT" or ob.data.pose_position == "REST":
+        return None
+    baked = baked_frames(ob)
+    if baked and baked[0] <= frame <= baked[1]:
+        return None
+    rig, weights = read_rig(ob), read_weights(evaluated)
+    if not (weights.position.any() or weights.rotation.any()):
+        return None
+    return request_of(ob, rig, read_frame(ob, rig, depsgraph, frame), fps, saved_plan(ob, rig), weights, depsgraph)
+
+
+def show(ob: bpy.types.Object, names: list[str], channels: Channels, depsgraph: bpy.types.Depsgraph) -> None:
+    """Write the first frame of corrected channels into the pose; note what the bones `names` held, and what they hold
+    now."""
+    if not is_flushed(depsgraph):
+        flush(ob, ob.evaluated_get(depsgraph))
+    bones, base, held = ob.pose.bones, ob.foot_ik.base, read_channels(ob, names)
+    rotation, location, scale = (getattr(held, field).tolist() for field in FIELDS)
+    for name, turn in channels.rotation.items():
+        if name == ob.foot_ik.pelvis and not channels.corrected.leans:
+            continue
+        i = names.index(name)
+        rotation[i] = four(in_mode(Matrix(turn[0].tolist()), held.modes[i], rotation[i]))
+        write_rotation(bones[name], rotation[i])
+    for name, place in channels.location.items():
+        bones[name].location = location[names.index(name)] = place[0].tolist()
+    for name, factor in channels.scale.items():
+        i = names.index(name)
+        bones[name].scale = scale[i] = [c * factor[0] for c in scale[i]]
     if [kept.name for kept in base] != names:
         for kept, name in zip(refilled(ob.foot_ik, "base", len(names)), names, strict=True):
+<<<<<<< HEAD
             kept.name, kept.index = name, ob.pose.bones.find(name)
     for kept in base:
         bone = ob.pose.bones[kept.name]
         kept.mode, kept.rotation = bone.rotation_mode, four(read_rotation(bone))
         kept.location, kept.scale = bone.location, bone.scale
+=======
+            kept.name = name
+    for kept, mode in zip(base, held.modes, strict=True):
+        if kept.mode != mode:
+            kept.mode = mode
+    for field, shown in zip(FIELDS, (rotation, location, scale), strict=True):
+        base.foreach_set(field, getattr(held, field).ravel())
+        base.foreach_set("shown_" + field, np.array(shown, np.float32).ravel())
+>>>>>>> fast
     ob.foot_ik.shown = True
-
-
-def note_shown(ob: bpy.types.Object) -> None:
-    """Note what was written into the bones that `keep` has noted."""
-    for kept in ob.foot_ik.base:
-        bone = ob.pose.bones[kept.name]
-        kept.shown_rotation = four(read_rotation(bone))
-        kept.shown_location, kept.shown_scale = bone.location, bone.scale
 
 
 def four(rotation: tuple[float, ...]) -> tuple[float, ...]:
@@ -178,6 +256,7 @@ def four(rotation: tuple[float, ...]) -> tuple[float, ...]:
     return (*rotation, 0.0)[:4]
 
 
+<<<<<<< HEAD
 def write(ob: bpy.types.Object, rig: Rig, channels: Channels) -> None:
     """Write the first frame of corrected channels into the pose."""
     bones = ob.pose.bones
@@ -192,6 +271,8 @@ def write(ob: bpy.types.Object, rig: Rig, channels: Channels) -> None:
         bones[name].scale = [c * factor[0] for c in bones[name].scale]
 
 
+=======
+>>>>>>> fast
 def scene_fps(scene: bpy.types.Scene) -> float:
     """Frames of a scene per second of its clip, of which Blender's time remapping makes more or fewer."""
     return scene.render.fps / scene.render.fps_base / curve_pace(scene)
@@ -214,8 +295,12 @@ def refresh(ob: bpy.types.Object) -> None:
     for scene in sorted(ob.users_scene, key=lambda scene: scene != here):
         for layer in layers_of(scene, ob):
             layer.update()
+<<<<<<< HEAD
             if not ob.foot_ik.shown:  # by the handlers, which this update calls
                 apply(ob, layer.depsgraph, scene.frame_float, scene_fps(scene))
+=======
+            apply([ob], layer.depsgraph, scene.frame_current_final, scene_fps(scene))
+>>>>>>> fast
             return
 
 

@@ -11,15 +11,16 @@ from ..core.legs import Legs, LegsNotFound
 from ..core.plan import Plan, make_plan
 from . import detect, live
 from .apply import options_of
+from .clips import sample_clip
 from .controls import find_controls
 from .fingerprint import fingerprint
 from .floor import propose_floor
 from .ground import MeshGround
 from .prints import Instancers, pack_prints
 from .refusals import constraint_check, refuse_baked, refuse_missing_collection, refuse_unmovable, writable_or_refuse
-from .reporting import WeightsOver, keep_report, plan_report
+from .reporting import keep_report, plan_report
 from .rig import Refusal, read_rig, used_legs
-from .sampling import frame_range, leg_length, step_through, to_clip
+from .sampling import frame_range, leg_length, to_clip
 from .snapshot import put_back, refilled, settings_kept, values_of
 from .store import pack_plan, pack_sole
 
@@ -71,9 +72,9 @@ def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
         rig = read_rig(ob, controls)
         refuse_unmovable(ob, rig)
         ground = MeshGround(ob)
-        instancers, weights = Instancers(ground), WeightsOver(ob)
-        each = [constraint_check(ob, rig), ground.visit, instancers.visit, weights.visit]
-        sample = yield from step_through(scene, ob, rig, frames, each)
+        instancers = Instancers(ground)
+        each = constraint_check(ob, rig), instancers.visit
+        sample, weights, why = yield from sample_clip(scene, ob, rig, frames, each, ground)
         fps = live.scene_fps(scene)
         clip, _ = to_clip(sample, rig, fps)
         unit = leg_length(sample, rig)
@@ -82,7 +83,8 @@ def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
             raise Refusal("There is no ground to stand on: show it, pick its collection, or set Ground to Floor")
         options = options_of(ob, edits_of(ob, frames[0]))
         plan = make_plan(clip, ground, options)
-        report = plan_report(ob, rig, sample, fps, ground, plan, unit, weights.joined())
+        report = plan_report(ob, rig, sample, fps, ground, plan, unit, weights)
+        report["stepped_because"] = why
         notes = notes_on(plan)
         settings.controls = controls
         settings.plan = pack_plan(plan, frames[0], [leg.foot for leg in rig.legs], notes, unit)

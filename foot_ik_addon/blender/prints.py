@@ -53,7 +53,7 @@ class SavedPrints:
 
 
 class Instancers:
-    """Where the objects whose instances are ground were, in each frame that was visited."""
+    """Where the objects whose instances are ground were, in each frame that was visited; the last holds on."""
 
     def __init__(self, ground: MeshGround):
         self.ground = ground
@@ -107,11 +107,11 @@ def carried_place(clip: np.ndarray, p: Footprint, key: tuple | None, ground: Mes
                   carriers: np.ndarray, unit: float) -> tuple[str | None, np.ndarray]:
     """What carries a footprint, and the matrix `clip` (4, 4), which leads to clip space, led to the space of that."""
     if key is not None and not is_instance(key):
-        return key[1], np.linalg.inv(ground.local[p.frame, p.piece]) @ clip
+        return key[1], np.linalg.inv(ground.world_of(p.piece, p.frame)) @ clip
     floor = carriers[p.frame] @ np.diag([unit, unit, unit, 1.0]) @ clip
     if key is None:
         return FLOOR, np.linalg.inv(carriers[p.frame]) @ floor
-    owner = instancers.world[p.frame].get(key[1])
+    owner = instancers.world[min(p.frame, len(instancers.world) - 1)].get(key[1])
     return (None, clip) if owner is None else (key[1], np.linalg.inv(owner) @ floor)
 
 

@@ -17,7 +17,7 @@ from ..core.motions import foot_motions
 from ..core.plan import Plan, standing
 from ..core.report import Plant, contact_rows, measure, number, plants_from, summary
 from ..core.rotations import transform
-from .apply import Channels, Weights, chains_of, corrected_channels, joined_weights, read_weights, saved_plan
+from .apply import Channels, Weights, chains_of, corrected_channels, read_weights, request_of, saved_plan
 from .fingerprint import fingerprint
 from .ground import MeshGround
 from .rig import Rig, used_legs
@@ -29,26 +29,12 @@ VERSION = 1
 WEIGHTS = ("position", "rotation", "lock")
 
 
-class WeightsOver:
-    """The weights of an object, gathered while its frames are visited."""
-
-    def __init__(self, ob: bpy.types.Object):
-        self.ob = ob
-        self.frames: list[Weights] = []
-
-    def visit(self, depsgraph: bpy.types.Depsgraph, _frame: float) -> None:
-        self.frames.append(read_weights(self.ob.evaluated_get(depsgraph)))
-
-    def joined(self) -> Weights:
-        return joined_weights(self.frames)
-
-
 def plan_report(ob: bpy.types.Object, rig: Rig, sample: Sample, fps: float, ground: MeshGround, plan: Plan,
                 unit: float, weights: Weights) -> dict:
     """What a plan does to the clip that it was made from, with the weights of the settings."""
     first = int(sample.frames[0])
     saved = SavedPlan(first, tuple(leg.foot for leg in rig.legs), plan, (), unit)
-    channels = corrected_channels(ob, rig, sample, fps, saved, weights)
+    channels = corrected_channels(ob, request_of(ob, rig, sample, fps, saved, weights))
     plants = []
     for contacts, prints in zip(plan.contacts, plan.prints, strict=True):
         grounded = standing(list(prints), len(plan))

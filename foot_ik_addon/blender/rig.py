@@ -159,8 +159,10 @@ def can_bend(ob: bpy.types.Object, foot: str, toe: str) -> bool:
     """Whether a toe bone hangs on the foot and is moved by its channels alone."""
     if not toe or foot not in [b.name for b in ob.data.bones[toe].parent_recursive]:
         return False
-    bone = ob.pose.bones[toe]
-    constrained = any(not c.mute for b in (bone, *bone.children_recursive) for c in b.constraints)
+    below = [ob.data.bones[toe]]
+    for under in below:  # `children_recursive` goes through all bones of the armature
+        below += under.children
+    constrained = any(not c.mute for b in below for c in ob.pose.bones[b.name].constraints)
     path = f'pose.bones["{bpy.utils.escape_identifier(toe)}"].'
     drivers = ob.animation_data.drivers if ob.animation_data else ()
     return not constrained and not any(d.data_path.startswith(path) for d in drivers)

@@ -9,6 +9,8 @@ import numpy as np
 from mathutils import Matrix
 
 from ..core.clip import Clip, Leg
+from ..core.rotations import transposed
+from .channels import column
 from .rig import Refusal, Rig
 
 NOT_A_NUMBER = "The animation has a value that is not a number: look for broken keys on the legs or the object"
@@ -39,6 +41,12 @@ class Sample:
     def __len__(self) -> int:
         return len(self.frames)
 
+    def take(self, rows: list[int]) -> Sample:
+        """Some of its frames."""
+        some = lambda poses: {n: m[rows] for n, m in poses.items()}
+        return Sample(self.frames[rows], self.world[rows], self.carrier[rows], some(self.pose), some(self.basis),
+                      self.location[rows], some(self.axes))
+
 
 def read_frame(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph, frame: float) -> Sample:
     """The rig as the depsgraph has evaluated it, a sample of one frame. Nothing is read from the original object.
@@ -47,16 +55,24 @@ def read_frame(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph, f
     """
     evaluated = ob.evaluated_get(depsgraph)
     bones = evaluated.pose.bones
-    pose = {n: np.array(bones[n].matrix, float)[None] for n in rig.bones}
-    basis = {n: np.array(bones[n].matrix_basis, float)[None] for n in rig.bones}
+    every = bones.keys()
+    at = [every.index(name) for name in rig.bones]
+    pose, basis = (dict(zip(rig.bones, matrices(bones, name)[at][:, None])) for name in ("matrix", "matrix_basis"))
     axes = {handle.bone: location_axes(bones[handle.bone])[None] for handle in rig.handles}
     world, floor = (np.array(m, float)[None] for m in (evaluated.matrix_world, carrier(ob, depsgraph)))
     return Sample(np.array([frame]), world, floor, pose, basis, location_axes(bones[rig.body])[None], axes)
 
 
+def matrices(bones: bpy.types.bpy_prop_collection, name: str) -> np.ndarray:
+    """(n, 4, 4): a matrix of each of some pose bones."""
+    return transposed(column(bones, name, 16).astype(float).reshape(-1, 4, 4))  # Blender keeps columns
+
+
 def joined(samples: list[Sample]) -> Sample:
     """Samples of single frames as one."""
     first = samples[0]
+    if len(samples) == 1:
+        return first
     stack = lambda get: np.concatenate([get(s) for s in samples])
     return Sample(stack(lambda s: s.frames), stack(lambda s: s.world), stack(lambda s: s.carrier),
                   {n: stack(lambda s, n=n: s.pose[n]) for n in first.pose},
@@ -77,9 +93,13 @@ def carrier(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Matrix:
     space = parent.matrix_world
     if ob.parent_type == "BONE" and ob.parent_bone in parent.pose.bones:
         space = space @ parent.pose.bones[ob.parent_bone].matrix
+    return floor_frame(space, upright_axis(space), height)
+
+
+def upright_axis(space: Matrix) -> int:
+    """The axis of a space that is nearest to the world's up."""
     axes = space.to_3x3().transposed()
-    axis = max(range(3), key=lambda i: abs(axes[i].normalized().z))
-    return floor_frame(space, axis, height)
+    return max(range(3), key=lambda i: abs(axes[i].normalized().z))
 
 
 def floor_frame(space: Matrix, axis: int, height: float) -> Matrix:
@@ -116,10 +136,27 @@ def location_axes(bone: bpy.types.PoseBone) -> np.ndarray:
     return axes
 
 
-def to_clip(sample: Sample, rig: Rig, fps: float, unit: float | None = None) -> tuple[Clip, np.ndarray]:
+def location_axes_over(bone: bpy.types.PoseBone, parent: np.ndarray | None = None) -> np.ndarray:
+    """(..., 3, 3): how the head of a pose bone moves in armature space with its location channels; zero if connected.
+
+    `parent` (..., 4, 4) are poses of its parent, else that of the evaluated parent is taken.
+    """
+    rest = bone.bone
+    if bone.parent is None:
+        return np.array(rest.matrix_local)[:3, :3] if rest.use_local_location else np.eye(3)
+    parent = np.array(bone.parent.matrix) if parent is None else parent
+    if rest.use_connect:
+        return np.zeros((*parent.shape[:-2], 3, 3))
+    if not rest.use_local_location:
+        return parent[..., :3, :3]
+    return parent[..., :3, :3] @ np.array(rest.parent.matrix_local.inverted() @ rest.matrix_local)[:3, :3]
+
+
+def to_clip(sample: Sample, rig: Rig, fps: float, unit: float | np.ndarray | None = None) -> tuple[Clip, np.ndarray]:
     """The sample in clip space, and (F, 4, 4) the matrices from clip space to armature space.
 
-    One unit of clip space is as long as a leg in this sample or, where that is given, `unit` in the world.
+    One unit of clip space is as long as a leg in this sample or, where that is given, `unit` in the world; that may
+    differ from frame to frame (F, 1, 1).
 
     Raises `Refusal` for rigs that are not finite, or whose legs or feet are scaled to nothing.
     """

@@ -14,10 +14,10 @@ import numpy as np
 
 from ..core.clip import Sole
 from ..core.plan import FootPlan, Plan
-from .rig import Refusal
+from .rig import Refusal, Rig
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SavedPlan:
     """A plan as it is kept: its correction by frame, what it was made for, and what was said about it."""
 
@@ -29,6 +29,14 @@ class SavedPlan:
     notes: tuple[str, ...]
     unit: float
     """World length of a leg: what one unit of the plan is."""
+
+    def feet(self, rig: Rig) -> list[FootPlan]:
+        """What is done to the foot of each leg of a rig."""
+        return [self.plan.feet[self.legs.index(leg.foot)] for leg in rig.legs]
+
+    def on_toe(self, rig: Rig) -> tuple[bool, ...]:
+        """Per leg of a rig: whether its foot turns about a point of the toe bone."""
+        return tuple(foot.on_toe for foot in self.feet(rig))
 
 
 def packed(arrays: dict[str, np.ndarray], **extra: object) -> str:

@@ -40,7 +40,7 @@ class Rows:
     """The plan at F frames, weights applied; in clip space."""
 
     ball: np.ndarray
-    """(legs, 3): the ball of each foot, in the space of its bone."""
+    """(legs, 3) or (F, legs, 3): the ball of each foot, in the space of its bone."""
     on_toe: tuple[bool, ...]
     """Per leg: whether that bone is the toe, not the foot."""
     move: np.ndarray
@@ -52,9 +52,17 @@ class Rows:
     pelvis: np.ndarray
     """(F,)"""
     reach: np.ndarray
-    """(legs, 2)"""
+    """(legs, 2) or (F, legs, 2)"""
     lean: np.ndarray | None = None
     """(F, 3): rotation vector of the body's turn about the pelvis; None for none."""
+
+
+def joined_rows(rows: list[Rows]) -> Rows:
+    """Rows of plans of the same build as one."""
+    if len(rows) == 1:
+        return rows[0]
+    each = {f.name: np.concatenate([getattr(r, f.name) for r in rows]) for f in fields(Rows) if f.name != "on_toe"}
+    return Rows(on_toe=rows[0].on_toe, **each)
 
 
 @dataclass(frozen=True)
@@ -73,6 +81,13 @@ class Corrected:
     """(F, legs): factor of the leg's length."""
     residual: np.ndarray
     """(F, legs): distance by which the ankle misses its place, in legs."""
+
+    def row(self, i: int) -> Corrected:
+        """One of its frames."""
+        part = slice(i, i + 1)
+        turns = tuple(turn[part] for turn in self.turns)
+        return Corrected(self.pelvis[part], self.body[part], self.hips[part], turns, self.stretch[part],
+                         self.residual[part])
 
     @property
     def leans(self) -> bool:
@@ -104,7 +119,7 @@ def correct(
     hips = np.zeros((len(linear), len(jobs), 3))
     tasks, feet = [], []
     for i, (leg, joints, job) in enumerate(zip(clip.legs, chains, jobs, strict=True)):
-        ball = transform(leg.bone_of(rows.on_toe[i]), rows.ball[i])
+        ball = transform(leg.bone_of(rows.on_toe[i]), rows.ball[..., i, :])
         motion = Motion(rows.move[:, i], rows.turn[:, i], rows.bend[:, i])
         ankle = motion.of_points(leg.joints[:, 2:], ball)[:, 0]
         if job.carried:
@@ -116,7 +131,7 @@ def correct(
                 transform(to_rig, ankle),
                 job.stretch,
                 rotate(linear, ball - leg.joints[:, 2]),
-                rows.reach[i],
+                rows.reach[..., i, :],
             )
         )
         foot, toe = (nearest_rotation(linear @ from_rotvec(v) @ inverse) for v in (motion.turn, motion.bend))

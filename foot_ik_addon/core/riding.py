@@ -15,12 +15,18 @@ from .rotations import transform
 def rides_of(clip: Clip, soles: list[Sole], ground: Ground) -> list[np.ndarray]:
     """Per leg (F, 3): how far, level, the ground under a foot has gone since the first frame; in each frame only if the
     foot goes along with it rather than stays."""
-    out = []
+    every, out = np.arange(len(clip)), []
+    moves: dict[int, bool] = {}
     for leg, sole in zip(clip.legs, soles, strict=True):
         ball = sole.tracks(leg)[:, BALL]
         steps = np.zeros((len(clip), 3))
         heights, pieces = ground.layers(ball[:, :2], np.arange(len(clip)))
+        for piece in np.unique(pieces[np.isfinite(heights)]):
+            if piece not in moves:
+                moves[piece] = bool((ground.carried(int(piece), 0, every, ball[:1]) != np.eye(4)).any())
         for f, k in np.argwhere(np.isfinite(heights[:-1])):
+            if not moves[pieces[f, k]]:
+                continue
             own, point = (ball[f + 1] - ball[f])[:2], np.append(ball[f, :2], heights[f, k])
             carried = ground.carried(int(pieces[f, k]), int(f), np.array([f + 1]), point[None])[0]
             flow = transform(carried, point) - point

@@ -340,3 +340,82 @@ def test_an_error_in_one_rig_stops_no_other_and_is_told_once(addon, monkeypatch,
     assert_same(scenes.shown(twin), raw)
     assert "ZeroDivisionError" in live.problems[twin.session_uid]
     assert capfd.readouterr().err.count("Traceback") == 1
+
+
+# Frames that are solved together, or have been seen before
+
+def bits(ob: bpy.types.Object, frame: float) -> bytes:
+    scenes.visit(frame)
+    return scenes.shown(ob).tobytes()
+
+
+def test_frames_that_were_seen_before_are_the_same_to_the_bit(addon):
+    ob = go_live(scenes.walker("slope"))
+    solved = addon("blender.apply")._solved
+    for frame in (20, 20.5, 33):
+        solved.clear()
+        first = bits(ob, frame)
+        scenes.visit(7)
+        assert len(solved) == 2 and bits(ob, frame) == first and len(solved) == 2
+
+
+@pytest.mark.parametrize("change", ("position_weight", "plan", "pose", "stretch"))
+def test_what_was_solved_for_something_else_is_not_shown(addon, change):
+    ob = go_live(scenes.walker("slope"))
+    scenes.visit(20)
+    leg = ob.foot_ik.legs[0]
+    if change == "position_weight":
+        leg.position_weight = 0.5
+    elif change == "plan":
+        bpy.data.objects["Ground"].location.z = 0.05
+        assert bpy.ops.foot_ik.plan() == {"FINISHED"}
+    elif change == "pose":
+        scenes.curve(ob, "thigh.L", "rotation_quaternion", 1).keyframe_points[19].co.y += 0.1
+    else:
+        leg.reach, leg.max_stretch = "STRETCH", 0.1
+        ob.foot_ik.plan = ob.foot_ik.plan.replace('"unit": ', '"unit": 1')  # feet far beyond their reach
+    now = bits(ob, 20)
+    addon("blender.apply")._solved.clear()
+    assert bits(ob, 20) == now
+
+
+def test_a_crowd_is_posed_as_each_of_it_alone(addon):
+    """Rigs of two sizes and one of other bones, with plans of their own."""
+    ob = go_live(scenes.walker("slope"))
+    crowd = [ob]
+    for scale, toe in ((0.5, "toe.L"), (1.0, "")):
+        other = ob.copy()
+        other.animation_data_clear()
+        other.animation_data_create().action = ob.animation_data.action
+        if hasattr(ob.animation_data, "action_slot"):
+            other.animation_data.action_slot = ob.animation_data.action_slot
+        bpy.context.scene.collection.objects.link(other)
+        other.scale = (scale, scale, scale)
+        other.foot_ik.legs[0].toe = toe
+        bpy.context.view_layer.objects.active = other
+        assert bpy.ops.foot_ik.plan() == {"FINISHED"}
+        other.foot_ik.enabled = True
+        crowd.append(other)
+    solved = addon("blender.apply")._solved
+    together, alone = [], []
+    for poses, shown in ((together, [crowd]), (alone, [[one] for one in crowd])):
+        for some in shown:
+            for one in crowd:
+                one.foot_ik.enabled = one in some
+            solved.clear()
+            scenes.visit(20)
+            poses += [scenes.shown(one) for one in some]
+    assert max(scenes.gaps(a, b).max() for a, b in zip(together, alone)) < 1e-6
+    assert scenes.gaps(together[0], together[1]).max() > 1e-3
+
+
+def test_a_rig_that_cannot_be_solved_leaves_the_others_of_its_build_alone(addon):
+    ob = go_live(scenes.walker("slope"))
+    twin = ob.copy()
+    bpy.context.scene.collection.objects.link(twin)
+    pose = scenes.shown(ob, 20)
+    twin.scale = (0, 0, 0)
+    addon("blender.apply")._solved.clear()
+    scenes.visit(7)
+    assert_same(scenes.shown(ob, 20), pose)
+    assert "check the scale" in addon("blender.live").problems[twin.session_uid]

@@ -163,6 +163,8 @@ def test_cancelled_work_leaves_everything_as_it_was(addon, work, done):
     """As Esc does in a window: the generator is closed after some steps."""
     ob = scenes.walker("slope")
     ob.foot_ik.enabled = True
+    if done > 1:
+        ob.constraints.new("LIMIT_LOCATION")  # so that the scene has to be stepped through
     scenes.visit(FRAME)
     before = scenes.everything()
     scene = bpy.context.scene
