@@ -78,6 +78,10 @@ class Sole:
     plan: np.ndarray
     """(S, 2): the same points on paper: along the foot from the ball, and across, in legs."""
 
+    def toes(self, leg: Leg) -> np.ndarray:
+        """(S,) bool: the points on toes that can be bent."""
+        return self.on_toe & (self.plan[:, 0] > 0) & leg.bends
+
     def tracks(self, leg: Leg) -> np.ndarray:
         """(F, S, 3): where the points go in clip space."""
         out = transform(leg.foot[:, None], self.points[None])

@@ -62,10 +62,10 @@ def held_foot(
     known = np.zeros(len(clip), bool)
     tracks = sole.tracks(leg)
     joint = tracks[:, BALL] if leg.toe is None else leg.toe[:, :3, 3]
-    bends = sole.on_toe & (sole.plan[:, 0] > 0) & leg.bends
+    toes = sole.toes(leg)
     for p in prints:
         span = slice(p.contact.start, p.contact.stop)
-        out[span] = np.concatenate(in_contact(tracks[span], joint[span], sole, bends, p, ground, lock, clip.fps), 1)
+        out[span] = np.concatenate(in_contact(tracks[span], joint[span], sole, toes, p, ground, lock, clip.fps), 1)
         known[span] = True
     return out, known
 
@@ -86,14 +86,14 @@ def in_contact(
     tracks: np.ndarray,
     joint: np.ndarray,
     sole: Sole,
-    bends: np.ndarray,
+    toes: np.ndarray,
     p: Footprint,
     ground: Ground,
     lock: float,
     fps: float,
 ) -> Motion:
     """The motion in the n frames of one contact, from the animated tracks (n, S, 3) of the sole and (n, 3) of the joint
-    of the toes; `bends` (S,) bool are the points on toes that can be bent."""
+    of the toes; `toes` (S,) bool are the points on them that can be bent."""
     frames = np.arange(p.contact.start, p.contact.stop)
     carried = ground.carried(p.piece, p.frame, frames, p.sole(sole.plan))
     hold = lock if p.contact.locked else 0.0
@@ -105,7 +105,7 @@ def in_contact(
 
     animated = tracks[:, BALL]
     slope = 0.0 if tilts else float(length(normal[:, :2]).max())
-    flatter, joint, pitch, bend = laid_flat(tracks, joint, sole, bends, p.contact, hold * kept_down(slope), fps)
+    flatter, joint, pitch, bend = laid_flat(tracks, joint, sole, toes, p.contact, hold * kept_down(slope), fps)
     heel, ball = flatter[:, HEEL], flatter[:, BALL]
     lower = np.minimum(heel[:, 2], ball[:, 2]).clip(0)
     w = ball_weight(p.contact, length(velocity(tracks[:, HEEL], fps)), length(velocity(animated, fps)))
@@ -131,7 +131,7 @@ def in_contact(
     by_heel = standing(heel, -apart * np.array([np.cos(p.yaw), np.sin(p.yaw), 0.0])) + rotate(turn, ball - heel)
     w = w[:, None]
     place = (1 - w) * by_heel + w * by_ball
-    bend = rotate(turn, bend)
+    bend = rotate(turn, bend + p.bend * axis_across(ball - heel))
     if sole.on_toe[BALL]:  # the ball stays in its place; the foot gives way
         from_joint = rotate(turn, ball - joint)
         place = place + from_joint - rotate(from_rotvec(bend), from_joint)
@@ -164,7 +164,7 @@ def laid_flat(
     flat = way[still, 2][np.abs(way[still, 2]).argmin()]
     pitch = np.arctan2(way[:, 2] - flat, length(way[:, :2]))
     pitch = part * np.clip(pitch, np.minimum(pitch[nearest], 0), np.maximum(pitch[nearest], 0))
-    across = normalized(np.column_stack([way[:, 1], -way[:, 0], 0 * way[:, 0]]))
+    across = axis_across(way)
     turn = -pitch[:, None] * across
     out = rotate(from_rotvec(turn)[:, None], tracks - ball[:, None]) + ball[:, None]
     lowest = tracks[:, ~toes, 2].min(1)
@@ -177,6 +177,11 @@ def laid_flat(
     down = np.arctan2(after - np.maximum(before, 0), ahead).min(1, initial=np.pi).clip(0)
     bend = (up - down * toes.any())[:, None] * across
     return out, joint, turn, bend
+
+
+def axis_across(way: np.ndarray) -> np.ndarray:
+    """(n, 3): the level axis about which toes that point along `way` (n, 3) turn up."""
+    return normalized(np.column_stack([way[:, 1], -way[:, 0], 0 * way[:, 0]]))
 
 
 def yaw_to_print(heel: np.ndarray, ball: np.ndarray, p: Footprint) -> np.ndarray:

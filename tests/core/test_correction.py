@@ -53,6 +53,8 @@ def errors(
             tilts = not np.allclose(back[:, :3, 2], (0, 0, 1))
             high = before[frames, which, 2:] * (p.tilt[:, 2] if tilts else (0.0, 0.0, 1.0))
             local = local - high
+            if name == "heel" and p.bend:  # the foot gives way to its toes, once
+                local = local - local[mask].mean(0)
             out[name].append(np.column_stack([local[:, :2], local @ normal])[mask])
         both = c.heel & c.ball & flat[frames]
         if both.any():
