@@ -217,8 +217,8 @@ def pelvis_tube(
         if options.lowers_pelvis[i] and foot:
             hip = leg.joints[:, 0]
             hip = hip if lean is None else clip.pelvis + rotate(from_rotvec(lean), hip - clip.pelvis)
-            high = root_interval(hip, ankle, far * leg.length, UP)[1]
-            low = root_interval(hip, ankle, near * leg.length, UP)[1]
+            high = root_interval(hip, ankle, far * leg.lengths, UP)[1]
+            low = root_interval(hip, ankle, near * leg.lengths, UP)[1]
             highest = np.fmin(highest, high)
             lowest = np.fmax(lowest, np.where(stands, low, -np.inf))
     return (weight * lift).sum(0) / np.maximum(weight.sum(0), 1e-9), lowest, highest
