@@ -203,7 +203,7 @@ def curve_pace(scene: bpy.types.Scene) -> float:
 
 
 def refresh(ob: bpy.types.Object) -> None:
-    """Show the pose of an object as its settings ask for now, without leaving the frame."""
+    """Show the pose that the settings of an object ask for, without leaving the frame."""
     if not writable(ob) or ob.session_uid in _suspended:
         return
     restore(ob)

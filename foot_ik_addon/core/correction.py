@@ -12,9 +12,9 @@ import numpy as np
 
 from .clip import BALL, HEEL, LEG, Clip, Leg, Sole, runs, velocity
 from .contacts import BAND, Contact
-from .footprints import Footprint
+from .footprints import HEADROOM, Footprint
 from .ground import Ground
-from .rest import TOUCH
+from .rest import CUTS, TOUCH
 from .rotations import align, from_rotvec, length, normalized, rotate, to_rotvec, transform
 
 UNSURE = 0.006 * LEG
@@ -68,6 +68,22 @@ def held_foot(
         out[span] = np.concatenate(in_contact(tracks[span], joint[span], sole, toes, p, ground, lock, clip.fps), 1)
         known[span] = True
     return out, known
+
+
+def with_toes(clip: Clip, leg: Leg, sole: Sole, p: Footprint, ground: Ground) -> Footprint:
+    """A footprint whose toes do not cut the ground by more than `CUTS` beyond what is animated: with them straight if
+    they would when bent, as toes do that are not animated as the sole has them, or whose joint lies high above it."""
+    if p.stiff is None:
+        return p
+    span = slice(p.contact.start, p.contact.stop)
+    part = Leg(leg.joints[span], leg.foot[span], leg.toe[span], leg.bends)
+    toes, tracks = sole.toes(leg), sole.tracks(part)
+    motion = in_contact(tracks, part.toe[:, :3, 3], sole, toes, p, ground, 1.0, clip.fps)
+    after = motion.of_sole(tracks, sole, part)[:, toes]
+    over = np.repeat(np.arange(span.start, span.stop), after.shape[1])
+    heights = ground.below(after.reshape(-1, 3) + (0.0, 0.0, HEADROOM), over)[0].reshape(after.shape[:2])
+    cut = np.nan_to_num(heights - after[..., 2], nan=-np.inf) - np.maximum(-tracks[:, toes, 2], 0.0)
+    return p.stiff if cut.max() > CUTS else p
 
 
 def carried_over(clip: Clip, held: np.ndarray, known: np.ndarray, ride: np.ndarray | float) -> Motion:
@@ -131,7 +147,10 @@ def in_contact(
     by_heel = standing(heel, -apart * np.array([np.cos(p.yaw), np.sin(p.yaw), 0.0])) + rotate(turn, ball - heel)
     w = w[:, None]
     place = (1 - w) * by_heel + w * by_ball
-    bend = rotate(turn, bend + p.bend * axis_across(ball - heel))
+    if p.bend:
+        high = float(np.median(joint[:, 2] - ball[:, 2]))
+        bend = bend + hinged(p.bend, max(high, 0.0), float(sole.plan[toes, 0].min())) * axis_across(ball - heel)
+    bend = rotate(turn, bend)
     if sole.on_toe[BALL]:  # the ball stays in its place; the foot gives way
         from_joint = rotate(turn, ball - joint)
         place = place + from_joint - rotate(from_rotvec(bend), from_joint)
@@ -177,6 +196,16 @@ def laid_flat(
     down = np.arctan2(after - np.maximum(before, 0), ahead).min(1, initial=np.pi).clip(0)
     bend = (up - down * toes.any())[:, None] * across
     return out, joint, turn, bend
+
+
+def hinged(rise: float, high: float, ahead: float) -> float:
+    """The angle by which toes turn about a joint that is `high` above their sole, so that this, from `ahead` of the
+    joint on, comes onto ground that rises by the angle `rise` from under the joint.
+
+    The sole's point (ahead, -high) from the joint, turned, lies on that ground.
+    """
+    a, b = ahead - high * np.tan(rise), high + ahead * np.tan(rise)
+    return float(np.arctan2(b, a) - np.arcsin(high / np.hypot(a, b)))
 
 
 def axis_across(way: np.ndarray) -> np.ndarray:

@@ -49,6 +49,8 @@ class Footprint:
     """(3, 3): rotation from the flat floor to the ground."""
     bend: float = 0.0
     """Angle by which the toes are bent up at the ball, radians."""
+    stiff: Footprint | None = None
+    """The same contact with straight toes, where they are bent."""
     sweep: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
     """(K, 3): where the points of the sole come while the foot rolls: along and across from the ball, and above the
     floor."""
@@ -83,7 +85,8 @@ def lay_footprints(
         [
             placed
             for p, base in zip(foot, heights, strict=True)
-            if np.isfinite(base) and (placed := on_ground(p, base, sole, sole.toes(leg), ground, limits)) is not None
+            if np.isfinite(base)
+            and (placed := on_ground(p, base, sole, sole.toes(leg) & p.contact.locked, ground, limits))
         ]
         for leg, foot, heights, sole in zip(clip.legs, prints, bases, soles, strict=True)
     ]
@@ -192,6 +195,7 @@ def on_ground(
         place=np.append(balls[best], rest.height[best]),
         tilt=align(np.array([0.0, 0.0, 1.0]), normal),
         bend=float(np.arctan(rest.slope[best, 0] + rest.bend[best]) - np.arctan(rest.slope[best, 0])),
+        stiff=on_ground(p, base, sole, np.zeros_like(toes), ground, limits) if rest.bend[best] else None,
         gaps=np.maximum(gap, 0.0),
     )
 

@@ -18,6 +18,8 @@ from .clip import LEG
 
 TOUCH = 0.02 * LEG
 """A sole point higher than this over the ground hangs: it does not carry."""
+CUTS = 0.001 * LEG
+"""What cuts the ground by less is left as it is."""
 LEVEL = 1e-6
 """Weight of the tilt: of facets that are equally low the more level one is taken, and toes that need not bend do
 not."""
@@ -80,13 +82,16 @@ class Stance:
         """
         low = base[:, None] - limits.step
         z = np.maximum(np.where(np.isfinite(heights), heights, low), low)
-        tried = self._within(self.whole.slopes(z), limits)
+        shares = np.array([1.0, 0.5, 0.0])[:, None, None]
+        within = lambda facets: np.clip(facets * shares, -limits.slope, limits.slope)
+        tried = within(self.whole.slopes(z))
         height = (z - tried @ self.plan.T).max(-1)
         bend = np.zeros_like(height)
         if self.stiff is not None:
-            behind = self._within(self.stiff.slopes(z[:, ~self.toes]), limits)
-            level = (z - behind @ self.plan.T)[..., ~self.toes].max(-1)
-            up = self._bend(z, level[..., None] + behind @ self.plan.T)
+            toes, behind = self.toes, within(self.stiff.slopes(z[:, ~self.toes]))
+            above = z - behind @ self.plan.T
+            level = above[..., ~toes].max(-1)
+            up = ((above - level[..., None])[..., toes] / self.plan[toes, 0]).max(-1).clip(0)
             steep = behind[..., 0] + up > limits.slope[0]
             tried = np.concatenate([tried, behind])
             height = np.concatenate([height, np.where(steep, np.inf, level)])
@@ -104,14 +109,6 @@ class Stance:
         best = np.argmin(np.where(np.isfinite(height) & lies, price, np.inf), 0)
         take = lambda a: np.take_along_axis(a, best.reshape(1, -1, *[1] * (a.ndim - 2)), 0)[0]
         return Rest(take(height), take(tried), take(bend), take(hang), take(price))
-
-    def _within(self, facet: np.ndarray, limits: Limits) -> np.ndarray:
-        """(3, N, 2): the slopes that are tried."""
-        return np.stack([np.clip(facet * share, -limits.slope, limits.slope) for share in (1.0, 0.5, 0.0)])
-
-    def _bend(self, z: np.ndarray, planes: np.ndarray) -> np.ndarray:
-        """(..., N): the slope by which toes that lie in the planes (..., N, S) are bent up from heights z (N, S)."""
-        return ((z - planes)[..., self.toes] / self.plan[self.toes, 0]).max(-1).clip(0)
 
 
 class Facets:
