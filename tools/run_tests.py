@@ -4,7 +4,8 @@
     tools/run_tests.py VERSION[,VERSION ...] [PATH ...] [pytest options]
 
 tests/core runs as one process; each file of tests/blender has a process and an empty Blender user folder of its
-own, so that a crash of bpy takes one file only. Two run at a time. The last line sums them all up:
+own, so that a crash of bpy takes one file only. Two run at a time. Without a PATH tests/core, which needs no Blender,
+runs only once for each Python and NumPy of `environment.VERSIONS`. The last line sums them all up:
 `N passed, N failed, N skipped`; a crash, a time-out and a traceback printed by Blender each count as a failure.
 """
 from __future__ import annotations
@@ -38,6 +39,12 @@ def suites(paths: list[str]) -> list[str]:
         else:
             found.append(path)
     return found
+
+
+def is_repeated(version: str, suite: str) -> bool:
+    """Whether these are tests without Blender that another version runs on the same Python and NumPy."""
+    first = next(v for v, made_of in environment.VERSIONS.items() if made_of == environment.VERSIONS[version])
+    return suite == "tests/core" and first != version
 
 
 def run_suite(version: str, suite: str, options: list[str]) -> Counter:
@@ -91,7 +98,8 @@ def main(versions: list[str], arguments: list[str]) -> int:
     for version in versions:
         environment.python(version)
     build_extension.build()
-    jobs = [(version, suite, options) for version in versions for suite in suites(paths)]
+    jobs = [(version, suite, options) for version in versions for suite in suites(paths)
+            if paths or not is_repeated(version, suite)]
     with ThreadPoolExecutor(PROCESSES) as pool:
         total = sum(pool.map(run_suite, *zip(*jobs)), Counter())
     print(summary(total))

@@ -10,7 +10,7 @@ from . import live
 from .apply import in_range
 from .compat import animated_bag
 from .fingerprint import ground_objects
-from .ground import is_ground
+from .pieces import is_ground
 from .refusals import is_driven
 from .rig import Refusal, Rig, read_rig, used_legs
 from .store import unpack_plan

@@ -74,7 +74,8 @@ class Request:
     def key(self) -> tuple:
         """What tells requests apart; a plan by itself, since the same text is decoded once."""
         parts = [self.sample.frames, self.sample.world, self.sample.carrier, *self.sample.pose.values(),
-                 *self.sample.basis.values(), self.sample.location, *vars(self.weights).values()]
+                 *self.sample.basis.values(), self.sample.location, *self.sample.axes.values(),
+                 *vars(self.weights).values()]
         return self.saved, self.build, b"".join([part.tobytes() for part in parts])
 
     @property

@@ -196,9 +196,12 @@ def refuse_animation(ob: bpy.types.Object, target: str) -> None:
 
 
 def half_keyed(data: bpy.types.AnimData) -> str | None:
-    """A quaternion of which the active action animates some values only: in the NLA the others are those of no turn."""
+    """A quaternion of which the active action animates some values only, and drivers not the others: in the NLA these
+    are those of no turn."""
     bag = animated_bag(data)
     heard = [c for c in bag.fcurves if not c.mute and not (c.group and c.group.mute)] if bag else []
+    keyed = {c.data_path for c in heard}
+    heard += [d for d in data.drivers if d.data_path in keyed]
     count = Counter(c.data_path for c in heard if c.data_path.endswith("rotation_quaternion"))
     return next((path for path, values in count.items() if values < 4), None)
 

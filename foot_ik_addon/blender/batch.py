@@ -56,7 +56,7 @@ def bake_rig(scene: bpy.types.Scene, ob: bpy.types.Object, start: int, end: int,
     notes: list[str] = []
     with suspended(ob), settings_kept(ob):
         state = plan_state(scene, ob)
-        if state == "NONE" or (state == "STALE" and baked_frames(ob) is None):
+        if state == "NONE" or (state == "STALE" and not baked_frames(ob)):
             notes += yield from plan_rig(scene, ob)
         notes += yield from bake(scene, ob, start, end, step, target)
     return notes

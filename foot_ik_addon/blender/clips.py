@@ -39,7 +39,7 @@ def sample_clip(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig, frames: 
     found = obstacle(scene, ob, rig) or (ground_obstacle(scene, ob) if ground else "")
     if ground and not found:
         layer.update()
-        ground.visit(layer.depsgraph, scene.frame_current_final)
+        ground.visit(layer.depsgraph, scene.frame_float)
         ground.move(moving(scene, ob, np.array(frames)), len(frames))
     if why or found:
         weights = WeightsOver(ob)
@@ -48,6 +48,6 @@ def sample_clip(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig, frames: 
         return sample, weights.joined(), why or found
     sample, over = read_curves(ob, rig, np.array(frames))
     for function in each:
-        function(layer.depsgraph, scene.frame_current_final)
+        function(layer.depsgraph, scene.frame_float)
     yield 1.0
     return sample, over, ""

@@ -18,7 +18,7 @@ from .apply import Weights
 from .channels import rotation_path
 from .compat import animated_bag, is_muted
 from .fingerprint import ground_objects
-from .ground import SURFACES, is_ground
+from .pieces import SURFACES, is_ground
 from .rig import Rig
 from .sampling import Sample, floor_frame, location_axes_over, upright_axis
 

@@ -9,7 +9,7 @@ import bpy
 import numpy as np
 
 from .compat import animated_bag
-from .ground import SURFACES
+from .pieces import SURFACES
 from .upstream import upstream
 
 PLANNED = ("pelvis", "ground_source", "floor_height", "floor_space", "max_pitch", "max_roll", "max_step", "max_shift")

@@ -18,9 +18,7 @@ def before_frame(scene: bpy.types.Scene, *_: object) -> None:
 @persistent
 def after_frame(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     """Correct what Blender has evaluated, in the viewport and in renders."""
-<<<<<<< HEAD
-    for ob in live.live_rigs(scene):
-        live.apply(ob, depsgraph, scene.frame_float, live.scene_fps(scene))
+    live.apply(live.live_rigs(scene), depsgraph, scene.frame_float, live.scene_fps(scene))
 
 
 @persistent
@@ -31,9 +29,6 @@ def before_edit(scene: bpy.types.Scene, *_: object) -> None:
     if any(graph and graph.id_type_updated("ACTION") for graph in graphs):
         for ob in live.shown_rigs(scene.objects):
             live.restore(ob)
-=======
-    live.apply(live.live_rigs(scene), depsgraph, scene.frame_current_final, live.scene_fps(scene))
->>>>>>> fast
 
 
 @persistent
@@ -45,11 +40,10 @@ def after_edit(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     """
     if depsgraph.mode == "RENDER" or not depsgraph.id_type_updated("ACTION"):
         return
-    for ob in live.live_rigs(scene):
-        if not ob.foot_ik.shown:
-            live.apply(ob, depsgraph, scene.frame_float, live.scene_fps(scene))
-        elif not bpy.app.timers.is_registered(show_again):
-            bpy.app.timers.register(show_again, first_interval=0.0)
+    rigs = live.live_rigs(scene)
+    if any(ob.foot_ik.shown for ob in rigs) and not bpy.app.timers.is_registered(show_again):
+        bpy.app.timers.register(show_again, first_interval=0.0)
+    live.apply([ob for ob in rigs if not ob.foot_ik.shown], depsgraph, scene.frame_float, live.scene_fps(scene))
 
 
 @persistent

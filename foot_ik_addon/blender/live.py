@@ -16,20 +16,17 @@ import numpy as np
 from mathutils import Matrix
 
 from .apply import Channels, Request, corrected_channels, read_weights, remember, request_of, saved_plan
-from .channels import column, in_mode, read_channels, read_rotation, to_matrix, write_rotation
+from .channels import BoneChannels, column, in_mode, read_channels, read_rotation, to_matrix, write_rotation
 from .flush import flush, give_back, is_flushed
 from .refusals import baked_frames
 from .rig import Refusal, Rig, read_rig
 from .sampling import layers_of, read_frame
 from .snapshot import refilled
 
-<<<<<<< HEAD
 ROUNDED = 1e-5
 """Channels that differ by less hold the same pose."""
-=======
 FIELDS = ("rotation", "location", "scale")
 """Of `BoneChannels`, and of what is kept of each bone."""
->>>>>>> fast
 _suspended: set[int] = set()
 problems: dict[int, str] = {}
 """{session_uid of an object: why it is not corrected}, for the panel."""
@@ -90,51 +87,32 @@ def restore(ob: bpy.types.Object) -> None:
     settings = ob.foot_ik
     if not settings.shown:
         return
-<<<<<<< HEAD
-    for kept in settings.base:
-        bone = kept_bone(ob, kept)
-        if bone is None:
-            continue
-        if near(bone.location, kept.shown_location):
-            bone.location = kept.location
-        if near(bone.scale, kept.shown_scale):
-            bone.scale = kept.scale
-        if bone.rotation_mode != kept.mode:  # Blender has turned what was shown into another mode
-            write_rotation(bone, in_mode(to_matrix(kept.mode, kept.rotation), bone.rotation_mode, read_rotation(bone)))
-        elif same_rotation(kept.mode, four(read_rotation(bone)), kept.shown_rotation):
-            write_rotation(bone, kept.rotation)
-=======
-    bones, base = ob.pose.bones, settings.base
-    rows, names, modes = zip(*((k, kept.name, kept.mode) for k, kept in enumerate(base) if kept.name in bones))
-    now = read_channels(ob, names)
-    turned = [k for k, mode in enumerate(modes) if mode != now.modes[k]]
-    for k in turned:  # Blender has turned what was shown into another mode
-        bone, animated = bones[names[k]], to_matrix(modes[k], base[rows[k]].rotation)
-        write_rotation(bone, in_mode(animated, now.modes[k], read_rotation(bone)))
+    base = settings.base
+    pairs = [(k, bone) for k, kept in enumerate(base) if (bone := kept_bone(ob, kept)) is not None]
+    rows, bones = [k for k, _ in pairs], [bone for _, bone in pairs]
+    now = read_channels(ob, [bone.name for bone in bones])
     for field in FIELDS:
         here = getattr(now, field)
-        animated, shown = (column(base, prefix + field, here.shape[1])[list(rows)] for prefix in ("", "shown_"))
-        ours = (here == shown).all(1) & (here != animated).any(1)
-        for i in np.flatnonzero(ours):
-            bone, values = bones[names[i]], animated[i].tolist()
+        animated, shown = (column(base, prefix + field, here.shape[1])[rows] for prefix in ("", "shown_"))
+        ours = (np.abs(here - shown) < ROUNDED).all(1)
+        differs = (here != animated).any(1)
+        for i, (bone, mode) in enumerate(zip(bones, now.modes, strict=True)):
+            values = animated[i].tolist()
             if field != "rotation":
-                setattr(bone, field, values)
-            elif i not in turned:
+                if ours[i] and differs[i]:
+                    setattr(bone, field, values)
+            elif mode != base[rows[i]].mode:  # Blender has turned what was shown into another mode
+                turn = to_matrix(base[rows[i]].mode, values)
+                write_rotation(bone, in_mode(turn, mode, read_rotation(bone)))
+            elif differs[i] and (ours[i] or same_rotation(mode, here[i].tolist(), shown[i].tolist())):
                 write_rotation(bone, values)
->>>>>>> fast
     settings.shown = False
     give_back(ob)
 
 
-<<<<<<< HEAD
-def near(a: Sequence[float], b: Sequence[float]) -> bool:
-    """Whether two vectors are the same but for what exporters lose when they put poses back by matrices."""
-    return all(abs(x - y) < ROUNDED for x, y in zip(a, b, strict=True))
-
-
 def same_rotation(mode: str, a: Sequence[float], b: Sequence[float]) -> bool:
-    """The same for the channels of a rotation mode, which have several values for one rotation."""
-    return near(a, b) or all(map(near, to_matrix(mode, a), to_matrix(mode, b)))
+    """Whether channels of a rotation mode, which has several values for one rotation, turn a bone the same way."""
+    return bool(np.abs(np.array(to_matrix(mode, a)) - to_matrix(mode, b)).max() < ROUNDED)
 
 
 def kept_bone(ob: bpy.types.Object, kept: bpy.types.PropertyGroup) -> bpy.types.PoseBone | None:
@@ -146,14 +124,6 @@ def kept_bone(ob: bpy.types.Object, kept: bpy.types.PropertyGroup) -> bpy.types.
     return there if there and there.rotation_mode == kept.mode else None
 
 
-def apply(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, frame: float, fps: float) -> None:
-    """Write the corrected pose of the frame that the depsgraph has evaluated; the channels hold animated values."""
-    evaluated = ob.evaluated_get(depsgraph)
-    if not evaluated.is_evaluated or ob.mode == "EDIT" or ob.data.pose_position == "REST":
-        return
-    if any(first <= frame <= last for first, last in baked_frames(ob)):
-        return
-=======
 def apply(obs: list[bpy.types.Object], depsgraph: bpy.types.Depsgraph, frame: float, fps: float) -> None:
     """Write the corrected poses of the frame that the depsgraph has evaluated; the channels hold animated values.
 
@@ -169,13 +139,12 @@ def apply(obs: list[bpy.types.Object], depsgraph: bpy.types.Depsgraph, frame: fl
             channels = corrected_channels(ob, request)
             problems.pop(ob.session_uid, None)
             if channels is not None:
-                show(ob, request.rig.bones, channels, depsgraph)
+                show(ob, request.rig, channels, depsgraph)
 
 
 @contextmanager
 def told(ob: bpy.types.Object) -> Iterator[None]:
     """Note why an object is not corrected: a fault of ours must neither spoil its pose nor stop the other rigs."""
->>>>>>> fast
     try:
         yield
     except Refusal as refusal:
@@ -185,18 +154,6 @@ def told(ob: bpy.types.Object) -> Iterator[None]:
         if problems.get(ob.session_uid) != text:
             problems[ob.session_uid] = text
             traceback.print_exc()
-<<<<<<< HEAD
-        return
-    if channels is not None:
-        if not is_flushed(depsgraph):
-            flush(ob, evaluated)
-        keep(ob, rig.bones)
-        try:
-            write(ob, rig, channels)
-        finally:  # even a part of it, so that it can be taken back
-            note_shown(ob)
-=======
->>>>>>> fast
 
 
 def wanted(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, frame: float, fps: float) -> Request | None:
@@ -204,8 +161,7 @@ def wanted(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, frame: float, f
     evaluated = ob.evaluated_get(depsgraph)
     if not evaluated.is_evaluated or ob.mode == "EDIT" or ob.data.pose_position == "REST":
         return None
-    baked = baked_frames(ob)
-    if baked and baked[0] <= frame <= baked[1]:
+    if any(first <= frame <= last for first, last in baked_frames(ob)):
         return None
     rig, weights = read_rig(ob), read_weights(evaluated)
     if not (weights.position.any() or weights.rotation.any()):
@@ -213,42 +169,50 @@ def wanted(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, frame: float, f
     return request_of(ob, rig, read_frame(ob, rig, depsgraph, frame), fps, saved_plan(ob, rig), weights, depsgraph)
 
 
-def show(ob: bpy.types.Object, names: list[str], channels: Channels, depsgraph: bpy.types.Depsgraph) -> None:
-    """Write the first frame of corrected channels into the pose; note what the bones `names` held, and what they hold
-    now."""
+def show(ob: bpy.types.Object, rig: Rig, channels: Channels, depsgraph: bpy.types.Depsgraph) -> None:
+    """Write the first frame of corrected channels into the pose; note what its bones held, and what they hold now."""
     if not is_flushed(depsgraph):
         flush(ob, ob.evaluated_get(depsgraph))
-    bones, base, held = ob.pose.bones, ob.foot_ik.base, read_channels(ob, names)
-    rotation, location, scale = (getattr(held, field).tolist() for field in FIELDS)
-    for name, turn in channels.rotation.items():
-        if name == ob.foot_ik.pelvis and not channels.corrected.leans:
-            continue
-        i = names.index(name)
-        rotation[i] = four(in_mode(Matrix(turn[0].tolist()), held.modes[i], rotation[i]))
-        write_rotation(bones[name], rotation[i])
-    for name, place in channels.location.items():
-        bones[name].location = location[names.index(name)] = place[0].tolist()
-    for name, factor in channels.scale.items():
-        i = names.index(name)
-        bones[name].scale = scale[i] = [c * factor[0] for c in scale[i]]
+    held = read_channels(ob, rig.bones)
+    keep(ob, rig.bones, held)
+    shown = {field: getattr(held, field).copy() for field in FIELDS}
+    try:
+        write(ob, rig, channels, held.modes, shown)
+    finally:  # even a part of it, so that it can be taken back
+        for field, values in shown.items():
+            ob.foot_ik.base.foreach_set("shown_" + field, values.ravel())
+
+
+def keep(ob: bpy.types.Object, names: list[str], held: BoneChannels) -> None:
+    """Note the animated values of these bones."""
+    base = ob.foot_ik.base
     if [kept.name for kept in base] != names:
         for kept, name in zip(refilled(ob.foot_ik, "base", len(names)), names, strict=True):
-<<<<<<< HEAD
             kept.name, kept.index = name, ob.pose.bones.find(name)
-    for kept in base:
-        bone = ob.pose.bones[kept.name]
-        kept.mode, kept.rotation = bone.rotation_mode, four(read_rotation(bone))
-        kept.location, kept.scale = bone.location, bone.scale
-=======
-            kept.name = name
     for kept, mode in zip(base, held.modes, strict=True):
         if kept.mode != mode:
             kept.mode = mode
-    for field, shown in zip(FIELDS, (rotation, location, scale), strict=True):
+    for field in FIELDS:
         base.foreach_set(field, getattr(held, field).ravel())
-        base.foreach_set("shown_" + field, np.array(shown, np.float32).ravel())
->>>>>>> fast
     ob.foot_ik.shown = True
+
+
+def write(ob: bpy.types.Object, rig: Rig, channels: Channels, modes: list[str], shown: dict[str, np.ndarray]) -> None:
+    """Write the first frame of corrected channels into the pose, and into `shown`, {field: (bones, n)}."""
+    bones = ob.pose.bones
+    at = {name: i for i, name in enumerate(rig.bones)}
+    for name, turn in channels.rotation.items():
+        if name == rig.body and not channels.corrected.leans:
+            continue
+        i, row = at[name], shown["rotation"][at[name]]
+        row[:] = four(in_mode(Matrix(turn[0].tolist()), modes[i], row.tolist()))
+        write_rotation(bones[name], row.tolist())
+    for name, place in channels.location.items():
+        shown["location"][at[name]] = place[0]
+        bones[name].location = place[0].tolist()
+    for name, factor in channels.scale.items():
+        shown["scale"][at[name]] *= factor[0]
+        bones[name].scale = shown["scale"][at[name]].tolist()
 
 
 def four(rotation: tuple[float, ...]) -> tuple[float, ...]:
@@ -256,23 +220,6 @@ def four(rotation: tuple[float, ...]) -> tuple[float, ...]:
     return (*rotation, 0.0)[:4]
 
 
-<<<<<<< HEAD
-def write(ob: bpy.types.Object, rig: Rig, channels: Channels) -> None:
-    """Write the first frame of corrected channels into the pose."""
-    bones = ob.pose.bones
-    for name, rotation in channels.rotation.items():
-        if name == rig.body and not channels.corrected.leans:
-            continue
-        bone = bones[name]
-        write_rotation(bone, in_mode(Matrix(rotation[0]), bone.rotation_mode, read_rotation(bone)))
-    for name, location in channels.location.items():
-        bones[name].location = location[0]
-    for name, factor in channels.scale.items():
-        bones[name].scale = [c * factor[0] for c in bones[name].scale]
-
-
-=======
->>>>>>> fast
 def scene_fps(scene: bpy.types.Scene) -> float:
     """Frames of a scene per second of its clip, of which Blender's time remapping makes more or fewer."""
     return scene.render.fps / scene.render.fps_base / curve_pace(scene)
@@ -284,7 +231,7 @@ def curve_pace(scene: bpy.types.Scene) -> float:
 
 
 def refresh(ob: bpy.types.Object) -> None:
-    """Show the pose of an object as its settings ask for now, without leaving the frame."""
+    """Show the pose that the settings of an object ask for, without leaving the frame."""
     if not writable(ob) or ob.session_uid in _suspended:
         return
     restore(ob)
@@ -295,12 +242,8 @@ def refresh(ob: bpy.types.Object) -> None:
     for scene in sorted(ob.users_scene, key=lambda scene: scene != here):
         for layer in layers_of(scene, ob):
             layer.update()
-<<<<<<< HEAD
             if not ob.foot_ik.shown:  # by the handlers, which this update calls
-                apply(ob, layer.depsgraph, scene.frame_float, scene_fps(scene))
-=======
-            apply([ob], layer.depsgraph, scene.frame_current_final, scene_fps(scene))
->>>>>>> fast
+                apply([ob], layer.depsgraph, scene.frame_float, scene_fps(scene))
             return
 
 

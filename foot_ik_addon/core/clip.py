@@ -35,15 +35,19 @@ class Leg:
     @property
     def extension(self) -> np.ndarray:
         """(F,): distance from hip to ankle as a share of the leg's own length."""
+        hip, _, ankle = np.moveaxis(self.joints, 1, 0)
+        return np.linalg.norm(ankle - hip, axis=1) / np.maximum(self.lengths, 1e-9)
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """(F,): length of upper + lower in each frame, in clip units: control rigs stretch their legs."""
         hip, knee, ankle = np.moveaxis(self.joints, 1, 0)
-        full = np.linalg.norm(knee - hip, axis=1) + np.linalg.norm(ankle - knee, axis=1)
-        return np.linalg.norm(ankle - hip, axis=1) / np.maximum(full, 1e-9)
+        return np.linalg.norm(knee - hip, axis=1) + np.linalg.norm(ankle - knee, axis=1)
 
     @property
     def length(self) -> float:
-        """Median length of upper + lower, in clip units."""
-        hip, knee, ankle = np.moveaxis(self.joints, 1, 0)
-        return float(np.median(np.linalg.norm(knee - hip, axis=1) + np.linalg.norm(ankle - knee, axis=1)))
+        """The median of the lengths."""
+        return float(np.median(self.lengths))
 
     def bone_of(self, on_toe: bool) -> np.ndarray:
         """(F, 4, 4): pose of the toe bone where there is one and it is asked for, else of the foot bone."""
@@ -77,6 +81,10 @@ class Sole:
     """(S,) bool: which of them are attached to the toe bone."""
     plan: np.ndarray
     """(S, 2): the same points on paper: along the foot from the ball, and across, in legs."""
+
+    def toes(self, leg: Leg) -> np.ndarray:
+        """(S,) bool: the points on toes that can be bent."""
+        return self.on_toe & (self.plan[:, 0] > 0) & leg.bends
 
     def tracks(self, leg: Leg) -> np.ndarray:
         """(F, S, 3): where the points go in clip space."""

@@ -82,8 +82,8 @@ def point_contact(track: np.ndarray, fps: float) -> tuple[np.ndarray, np.ndarray
 
 def own_floor(height: np.ndarray, stands: np.ndarray, fps: float) -> np.ndarray:
     """(F,): the floor under a point that was at these heights (F,): their morphological opening, which is what is left
-    when all peaks shorter than a swing are cut off, within `UNEVEN` of the lowest heights. Beyond an
-    end of the clip it stands on as it does there, where it `stands` (F,) bool in that frame, else at its lowest."""
+    when all peaks shorter than a swing are cut off, within `UNEVEN` of the lowest heights. Beyond an end of
+    the clip it stays as high as it is there, if it `stands` (F,) bool, and is at its lowest if not."""
     lowest = np.percentile(height, FLOOR_SHARE)
     first, last = (height[i] if stands[i] else lowest for i in (0, -1))
     beyond = 2 * round(SWING * fps / 2)

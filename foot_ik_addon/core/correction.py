@@ -12,9 +12,9 @@ import numpy as np
 
 from .clip import BALL, HEEL, LEG, Clip, Leg, Sole, runs, velocity
 from .contacts import BAND, Contact
-from .footprints import Footprint
+from .footprints import HEADROOM, Footprint
 from .ground import Ground
-from .rest import TOUCH
+from .rest import CUTS, TOUCH
 from .rotations import align, from_rotvec, length, normalized, rotate, to_rotvec, transform
 
 UNSURE = 0.006 * LEG
@@ -62,12 +62,28 @@ def held_foot(
     known = np.zeros(len(clip), bool)
     tracks = sole.tracks(leg)
     joint = tracks[:, BALL] if leg.toe is None else leg.toe[:, :3, 3]
-    bends = sole.on_toe & (sole.plan[:, 0] > 0) & leg.bends
+    toes = sole.toes(leg)
     for p in prints:
         span = slice(p.contact.start, p.contact.stop)
-        out[span] = np.concatenate(in_contact(tracks[span], joint[span], sole, bends, p, ground, lock, clip.fps), 1)
+        out[span] = np.concatenate(in_contact(tracks[span], joint[span], sole, toes, p, ground, lock, clip.fps), 1)
         known[span] = True
     return out, known
+
+
+def with_toes(clip: Clip, leg: Leg, sole: Sole, p: Footprint, ground: Ground) -> Footprint:
+    """A footprint whose toes do not cut the ground by more than `CUTS` beyond what is animated: with them straight if
+    they would when bent, as toes do that are not animated as the sole has them, or whose joint lies high above it."""
+    if p.stiff is None:
+        return p
+    span = slice(p.contact.start, p.contact.stop)
+    part = Leg(leg.joints[span], leg.foot[span], leg.toe[span], leg.bends)
+    toes, tracks = sole.toes(leg), sole.tracks(part)
+    motion = in_contact(tracks, part.toe[:, :3, 3], sole, toes, p, ground, 1.0, clip.fps)
+    after = motion.of_sole(tracks, sole, part)[:, toes]
+    over = np.repeat(np.arange(span.start, span.stop), after.shape[1])
+    heights = ground.below(after.reshape(-1, 3) + (0.0, 0.0, HEADROOM), over)[0].reshape(after.shape[:2])
+    cut = np.nan_to_num(heights - after[..., 2], nan=-np.inf) - np.maximum(-tracks[:, toes, 2], 0.0)
+    return p.stiff if cut.max() > CUTS else p
 
 
 def carried_over(clip: Clip, held: np.ndarray, known: np.ndarray, ride: np.ndarray | float) -> Motion:
@@ -86,14 +102,14 @@ def in_contact(
     tracks: np.ndarray,
     joint: np.ndarray,
     sole: Sole,
-    bends: np.ndarray,
+    toes: np.ndarray,
     p: Footprint,
     ground: Ground,
     lock: float,
     fps: float,
 ) -> Motion:
     """The motion in the n frames of one contact, from the animated tracks (n, S, 3) of the sole and (n, 3) of the joint
-    of the toes; `bends` (S,) bool are the points on toes that can be bent."""
+    of the toes; `toes` (S,) bool are the points on them that can be bent."""
     frames = np.arange(p.contact.start, p.contact.stop)
     carried = ground.carried(p.piece, p.frame, frames, p.sole(sole.plan))
     hold = lock if p.contact.locked else 0.0
@@ -105,7 +121,7 @@ def in_contact(
 
     animated = tracks[:, BALL]
     slope = 0.0 if tilts else float(length(normal[:, :2]).max())
-    flatter, joint, pitch, bend = laid_flat(tracks, joint, sole, bends, p.contact, hold * kept_down(slope), fps)
+    flatter, joint, pitch, bend = laid_flat(tracks, joint, sole, toes, p.contact, hold * kept_down(slope), fps)
     heel, ball = flatter[:, HEEL], flatter[:, BALL]
     lower = np.minimum(heel[:, 2], ball[:, 2]).clip(0)
     w = ball_weight(p.contact, length(velocity(tracks[:, HEEL], fps)), length(velocity(animated, fps)))
@@ -131,6 +147,9 @@ def in_contact(
     by_heel = standing(heel, -apart * np.array([np.cos(p.yaw), np.sin(p.yaw), 0.0])) + rotate(turn, ball - heel)
     w = w[:, None]
     place = (1 - w) * by_heel + w * by_ball
+    if p.bend:
+        high = float(np.median(joint[:, 2] - ball[:, 2]))
+        bend = bend + hinged(p.bend, max(high, 0.0), float(sole.plan[toes, 0].min())) * axis_across(ball - heel)
     bend = rotate(turn, bend)
     if sole.on_toe[BALL]:  # the ball stays in its place; the foot gives way
         from_joint = rotate(turn, ball - joint)
@@ -164,7 +183,7 @@ def laid_flat(
     flat = way[still, 2][np.abs(way[still, 2]).argmin()]
     pitch = np.arctan2(way[:, 2] - flat, length(way[:, :2]))
     pitch = part * np.clip(pitch, np.minimum(pitch[nearest], 0), np.maximum(pitch[nearest], 0))
-    across = normalized(np.column_stack([way[:, 1], -way[:, 0], 0 * way[:, 0]]))
+    across = axis_across(way)
     turn = -pitch[:, None] * across
     out = rotate(from_rotvec(turn)[:, None], tracks - ball[:, None]) + ball[:, None]
     lowest = tracks[:, ~toes, 2].min(1)
@@ -177,6 +196,21 @@ def laid_flat(
     down = np.arctan2(after - np.maximum(before, 0), ahead).min(1, initial=np.pi).clip(0)
     bend = (up - down * toes.any())[:, None] * across
     return out, joint, turn, bend
+
+
+def hinged(rise: float, high: float, ahead: float) -> float:
+    """The angle by which toes turn about a joint that is `high` above their sole, so that this, from `ahead` of the
+    joint on, comes onto ground that rises by the angle `rise` from under the joint.
+
+    The sole's point (ahead, -high) from the joint, turned, lies on that ground.
+    """
+    a, b = ahead - high * np.tan(rise), high + ahead * np.tan(rise)
+    return float(np.arctan2(b, a) - np.arcsin(high / np.hypot(a, b)))
+
+
+def axis_across(way: np.ndarray) -> np.ndarray:
+    """(n, 3): the level axis about which toes that point along `way` (n, 3) turn up."""
+    return normalized(np.column_stack([way[:, 1], -way[:, 0], 0 * way[:, 0]]))
 
 
 def yaw_to_print(heel: np.ndarray, ball: np.ndarray, p: Footprint) -> np.ndarray:

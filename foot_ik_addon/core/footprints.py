@@ -47,6 +47,10 @@ class Footprint:
     """(3,): the ball's place on the ground."""
     tilt: np.ndarray
     """(3, 3): rotation from the flat floor to the ground."""
+    bend: float = 0.0
+    """Angle by which the toes are bent up at the ball, radians."""
+    stiff: Footprint | None = None
+    """The same contact with straight toes, where they are bent."""
     sweep: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
     """(K, 3): where the points of the sole come while the foot rolls: along and across from the ball, and above the
     floor."""
@@ -55,7 +59,7 @@ class Footprint:
 
     def sole(self, plan: np.ndarray) -> np.ndarray:
         """(S, 3): where the points of the sole, `plan` (S, 2) on paper, lie on the ground."""
-        flat = np.column_stack([plan, np.zeros(len(plan))])
+        flat = np.column_stack([plan, np.maximum(plan[:, 0], 0.0) * np.tan(self.bend)])
         return self.place + rotate(self.tilt @ from_rotvec(np.array([0.0, 0.0, self.yaw])), flat)
 
 
@@ -81,9 +85,10 @@ def lay_footprints(
         [
             placed
             for p, base in zip(foot, heights, strict=True)
-            if np.isfinite(base) and (placed := on_ground(p, base, sole, ground, limits)) is not None
+            if np.isfinite(base)
+            and (placed := on_ground(p, base, sole, sole.toes(leg) & p.contact.locked, ground, limits))
         ]
-        for foot, heights, sole in zip(prints, bases, soles, strict=True)
+        for leg, foot, heights, sole in zip(clip.legs, prints, bases, soles, strict=True)
     ]
 
 
@@ -152,9 +157,12 @@ def expected_heights(prints: list[list[Footprint]], ground: Ground, limits: Limi
     return out
 
 
-def on_ground(p: Footprint, base: float, sole: Sole, ground: Ground, limits: Limits) -> Footprint | None:
-    """Lay one footprint on the ground near the height `base`; None where nothing carries it."""
-    stance = stance_from(sole.plan.tobytes())
+def on_ground(
+    p: Footprint, base: float, sole: Sole, toes: np.ndarray, ground: Ground, limits: Limits
+) -> Footprint | None:
+    """Lay one footprint on the ground near the height `base`; None where nothing carries it. Those of the sole's points
+    that are `toes` (S,) bool may bend."""
+    stance = stance_from(sole.plan.tobytes(), toes.tobytes())
     outline = np.concatenate([sole.plan, grown(sole.plan), p.sweep[:, :2]])
     above = np.concatenate([np.zeros(2 * len(sole.plan)), p.sweep[:, 2]])
     forward = np.array([np.cos(p.yaw), np.sin(p.yaw)])
@@ -171,7 +179,8 @@ def on_ground(p: Footprint, base: float, sole: Sole, ground: Ground, limits: Lim
         return None
     count = len(sole.plan)
     rest = stance.rest(heights[:, :count], np.full(len(shifts), base), limits)
-    planes = rest.height[:, None] + rest.slope @ outline.T
+    ahead = outline[:, 0] * np.tile(toes, len(outline) // count)
+    planes = rest.height[:, None] + rest.slope @ outline.T + rest.bend[:, None] * ahead
     risers = np.where(found, heights - planes - above, 0.0)[:, count:].max(1) > TOUCH
     price = rest.price + np.abs(shifts) * SHIFT_PRICE + risers * RISER_PRICE
     best = int(np.argmin(np.where(found[:, :count].any(1), price, np.inf)))
@@ -185,6 +194,8 @@ def on_ground(p: Footprint, base: float, sole: Sole, ground: Ground, limits: Lim
         heel=p.heel + balls[best] - p.ball,
         place=np.append(balls[best], rest.height[best]),
         tilt=align(np.array([0.0, 0.0, 1.0]), normal),
+        bend=float(np.arctan(rest.slope[best, 0] + rest.bend[best]) - np.arctan(rest.slope[best, 0])),
+        stiff=on_ground(p, base, sole, np.zeros_like(toes), ground, limits) if rest.bend[best] else None,
         gaps=np.maximum(gap, 0.0),
     )
 

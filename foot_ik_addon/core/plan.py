@@ -8,7 +8,7 @@ import numpy as np
 
 from .clip import BALL, LEG, Clip, Leg, Sole, smoothed, velocity
 from .contacts import BAND, Contact, find_contacts
-from .correction import Motion, carried_over, held_foot
+from .correction import Motion, carried_over, held_foot, with_toes
 from .edits import Edit, edited
 from .footprints import Footprint, lay_footprints, slips_away
 from .ground import Ground
@@ -130,6 +130,10 @@ def planted(
             for foot, starts in zip(contacts, slipping, strict=True)
         ]
         prints = lay_footprints(clip, soles, contacts, ground, options.limits, rides)
+    prints = [
+        [with_toes(clip, leg, sole, p, ground) for p in foot]
+        for leg, sole, foot in zip(clip.legs, soles, prints, strict=True)
+    ]
     return contacts, prints
 
 
@@ -188,7 +192,7 @@ def follow_locked(
     for i, (leg, ball, foot) in enumerate(zip(clip.legs, balls, prints, strict=True)):
         hip = leg.joints[:, 0] + body[:, None] * UP
         ankle = out[i].of_points(leg.joints[:, 2:], ball)[:, 0]
-        near = np.minimum(reach[i, 0], leg.extension) * leg.length / 2  # up to there the solver itself gives way
+        near = np.minimum(reach[i, 0], leg.extension) * leg.lengths / 2  # up to there the solver itself gives way
         away = kept_from_hip(leg, hip, ankle, near, standing(foot, len(clip)), clip.fps)
         out[i] = out[i]._replace(move=out[i].move + away)
     return out, body, sink
@@ -217,8 +221,8 @@ def pelvis_tube(
         if options.lowers_pelvis[i] and foot:
             hip = leg.joints[:, 0]
             hip = hip if lean is None else clip.pelvis + rotate(from_rotvec(lean), hip - clip.pelvis)
-            high = root_interval(hip, ankle, far * leg.length, UP)[1]
-            low = root_interval(hip, ankle, near * leg.length, UP)[1]
+            high = root_interval(hip, ankle, far * leg.lengths, UP)[1]
+            low = root_interval(hip, ankle, near * leg.lengths, UP)[1]
             highest = np.fmin(highest, high)
             lowest = np.fmax(lowest, np.where(stands, low, -np.inf))
     return (weight * lift).sum(0) / np.maximum(weight.sum(0), 1e-9), lowest, highest

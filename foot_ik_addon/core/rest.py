@@ -1,8 +1,9 @@
-"""How a sole rests on broken ground: the plane that touches the ground without cutting it.
+"""How a sole rests on broken ground: the plane that touches the ground without cutting it, and how its toes bend.
 
 On a stair edge or on rubble a least-squares plane cuts the ground. A rigid sole that is let down rests on three of
 the samples with its middle between them: that is the lowest plane, in the mean, that stays above all samples, the
-facet of their upper convex hull over the middle. It is found among all triples of samples at once.
+facet of their upper convex hull over the middle. It is found among all triples of samples at once. A sole whose toes
+bend may also rest on what lies behind these, and then the toes are laid on the ground before it.
 """
 
 from __future__ import annotations
@@ -17,8 +18,11 @@ from .clip import LEG
 
 TOUCH = 0.02 * LEG
 """A sole point higher than this over the ground hangs: it does not carry."""
+CUTS = 0.001 * LEG
+"""What cuts the ground by less is left as it is."""
 LEVEL = 1e-6
-"""Weight of the tilt: of facets that are equally low the more level one is taken."""
+"""Weight of the tilt: of facets that are equally low the more level one is taken, and toes that need not bend do
+not."""
 
 
 @dataclass(frozen=True)
@@ -44,24 +48,74 @@ class Rest:
 
     height: np.ndarray
     slope: np.ndarray
+    bend: np.ndarray
+    """(N,): how much steeper the toes are."""
     hang: np.ndarray
     """(N,): share of the sole that is higher than `TOUCH` above the ground."""
     price: np.ndarray
 
 
 @lru_cache(maxsize=64)
-def stance_from(plan: bytes) -> Stance:
-    """The stance of a sole whose points on paper are the doubles of `plan`; made once, since it takes longer than a
-    live frame."""
-    return Stance(np.frombuffer(plan).reshape(-1, 2))
+def stance_from(plan: bytes, toes: bytes) -> Stance:
+    """The stance of a sole whose points on paper are the doubles of `plan`, and its toes the bools of `toes`; made
+    once, since it takes longer than a live frame."""
+    return Stance(np.frombuffer(plan).reshape(-1, 2), np.frombuffer(toes, bool))
 
 
 class Stance:
     """The outline of one sole, ready to be laid on sampled heights."""
 
+    def __init__(self, plan: np.ndarray, toes: np.ndarray):
+        """`plan` (S, 2): sole points along and across the foot, from the ball, in legs. `toes` (S,) bool are those that
+        can be bent."""
+        self.plan, self.toes = plan, toes
+        self.whole = Facets(plan)
+        self.stiff = Facets(plan[~toes]) if toes.any() else None
+
+    def rest(self, heights: np.ndarray, base: np.ndarray, limits: Limits) -> Rest:
+        """Let the sole down on samples (N, S) of the ground, NaN or far below `base` (N,) where there is none.
+
+        The supporting facet, half its tilt and no tilt are tried within the limits, of the whole sole and of what is
+        behind its toes; the one with the least mean gap and tilt is taken. Toes bend up where the whole sole then lies
+        on the ground: they do not bridge what is broken, nor reach down over an edge, where the foot would roll over
+        them.
+        """
+        low = base[:, None] - limits.step
+        z = np.maximum(np.where(np.isfinite(heights), heights, low), low)
+        shares = np.array([1.0, 0.5, 0.0])[:, None, None]
+        within = lambda facets: np.clip(facets * shares, -limits.slope, limits.slope)
+        tried = within(self.whole.slopes(z))
+        height = (z - tried @ self.plan.T).max(-1)
+        bend = np.zeros_like(height)
+        if self.stiff is not None:
+            toes, behind = self.toes, within(self.stiff.slopes(z[:, ~self.toes]))
+            above = z - behind @ self.plan.T
+            level = above[..., ~toes].max(-1)
+            up = ((above - level[..., None])[..., toes] / self.plan[toes, 0]).max(-1).clip(0)
+            steep = behind[..., 0] + up > limits.slope[0]
+            tried = np.concatenate([tried, behind])
+            height = np.concatenate([height, np.where(steep, np.inf, level)])
+            bend = np.concatenate([bend, np.where(steep, 0.0, up)])
+        planes = tried @ self.plan.T + bend[..., None] * self.plan[:, 0] * self.toes
+        gap = height[..., None] + planes - z
+        hang = (gap > TOUCH).mean(-1)
+        price = (
+            np.minimum(gap, TOUCH * 4).mean(-1)
+            + TOUCH * (np.linalg.norm(tried, axis=-1) + bend) * 0.25
+            + TOUCH * np.maximum(hang - 0.5, 0) * 8
+            + TOUCH * LEVEL * (bend != 0)
+        )
+        lies = (hang == 0) | (bend == 0)
+        best = np.argmin(np.where(np.isfinite(height) & lies, price, np.inf), 0)
+        take = lambda a: np.take_along_axis(a, best.reshape(1, -1, *[1] * (a.ndim - 2)), 0)[0]
+        return Rest(take(height), take(tried), take(bend), take(hang), take(price))
+
+
+class Facets:
+    """Supporting planes of samples at given points."""
+
     def __init__(self, plan: np.ndarray):
-        """`plan` (S, 2): sole points along and across the foot, from the ball, in legs."""
-        self.plan = plan
+        """`plan` (S, 2): where the samples are."""
         basis = np.column_stack([np.ones(len(plan)), plan])
         triples = np.array(list(combinations(range(len(plan)), 3)))
         corners = basis[triples]
@@ -70,30 +124,7 @@ class Stance:
         self.solve = np.linalg.inv(corners[sound])
         self.basis = basis
 
-    def rest(self, heights: np.ndarray, base: np.ndarray, limits: Limits) -> Rest:
-        """Let the sole down on samples (N, S) of the ground, NaN or far below `base` (N,) where there is none.
-
-        The supporting facet, half its tilt and no tilt are tried within the limits; the one with the least mean gap and
-        tilt is taken.
-        """
-        low = base[:, None] - limits.step
-        z = np.maximum(np.where(np.isfinite(heights), heights, low), low)
-        facet = self._facet(z)
-        tried = np.stack([np.clip(facet * share, -limits.slope, limits.slope) for share in (1.0, 0.5, 0.0)])
-        planes = tried @ self.plan.T
-        height = (z - planes).max(-1)
-        gap = height[..., None] + planes - z
-        hang = (gap > TOUCH).mean(-1)
-        price = (
-            np.minimum(gap, TOUCH * 4).mean(-1)
-            + TOUCH * np.linalg.norm(tried, axis=-1) * 0.25
-            + TOUCH * np.maximum(hang - 0.5, 0) * 8
-        )
-        best = np.argmin(price, 0)
-        take = lambda a: np.take_along_axis(a, best.reshape(1, -1, *[1] * (a.ndim - 2)), 0)[0]
-        return Rest(take(height), take(tried), take(hang), take(price))
-
-    def _facet(self, z: np.ndarray) -> np.ndarray:
+    def slopes(self, z: np.ndarray) -> np.ndarray:
         """Slopes (N, 2) of the lowest supporting plane of samples (N, S)."""
         out = np.empty((len(z), 2))
         for i in range(0, len(z), 64):  # a bound on memory

@@ -14,6 +14,7 @@ from .clip import LEG, Clip, Leg, runs, smoothed
 from .curves import curve_between
 from .footprints import HEADROOM
 from .ground import Ground
+from .rest import CUTS
 from .rotations import normalized
 
 DELAYS = (0.0, 0.04, -0.04, 0.08, -0.08, 0.12, -0.12)
@@ -26,8 +27,6 @@ MARGIN = 0.005 * LEG
 """By so much the sole is taken to be wider there."""
 CALM = 0.02
 """Seconds by which a path is blurred before it is delayed, so that the jitter of captured feet is not played twice."""
-CUTS = 0.001 * LEG
-"""What cuts the ground by less is left as it is."""
 
 
 def clear_swings(clip: Clip, before: np.ndarray, after: np.ndarray, standing: np.ndarray, ground: Ground) -> np.ndarray:

@@ -215,7 +215,7 @@ def keyed_modifier(ground):
 
 
 def followed(ground):
-    ground.constraints.new("COPY_LOCATION").target = scenes.rig()
+    ground.constraints.new("COPY_ROTATION").target = scenes.rig()
 
 
 def growing(ground):

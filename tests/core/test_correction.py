@@ -10,9 +10,10 @@ from core.walks import LEFT, clip_of, truth
 
 from foot_ik_addon.core.clip import BALL, HEEL, LEG, Clip, runs
 from foot_ik_addon.core.contacts import Contact, find_contacts
-from foot_ik_addon.core.correction import ball_weight, carried_over, held_foot
+from foot_ik_addon.core.correction import ball_weight, carried_over, held_foot, hinged, with_toes
 from foot_ik_addon.core.edits import Edit, edited
 from foot_ik_addon.core.footprints import Footprint, lay_footprints
+from foot_ik_addon.core.rest import CUTS
 from foot_ik_addon.core.rotations import transform
 
 HELD = 1e-4 * LEG
@@ -53,6 +54,8 @@ def errors(
             tilts = not np.allclose(back[:, :3, 2], (0, 0, 1))
             high = before[frames, which, 2:] * (p.tilt[:, 2] if tilts else (0.0, 0.0, 1.0))
             local = local - high
+            if name == "heel" and p.bend:  # the foot gives way to its toes, once
+                local = local - local[mask].mean(0)
             out[name].append(np.column_stack([local[:, :2], local @ normal])[mask])
         both = c.heel & c.ball & flat[frames]
         if both.any():
@@ -262,3 +265,34 @@ def test_weight_passes_to_the_ball_when_the_heel_begins_to_slip():
     assert w[0] == 0 and w[-1] == 1 and (np.diff(w) >= 0).all()
     assert abs(np.interp(0.5, w, np.arange(26)) - 7.5) < 0.6
     assert np.abs(np.diff(w)).max() < 2 * 1.875 / 22 + 1e-9  # the steepest of a quintic over half of the shared frames
+
+
+def bent_onto(ground) -> tuple[Footprint, Footprint, float]:
+    """The footprint of a left foot that stands with its ball at y = 0, first with the bend that the samples of the
+    ground ask for; and how deep it cuts in the end."""
+    clip = clip_of(walks.standing())
+    one, leg, sole = Clip(clip.fps, clip.pelvis, clip.legs[:1]), clip.legs[LEFT], sole_of(clip)
+    ((first,),) = lay_footprints(one, [sole], [find_contacts(clip.fps, leg, sole)], ground, replace(LIMITS, shift=0.0))
+    kept = with_toes(one, leg, sole, first, ground)
+    motion = carried_over(one, *held_foot(one, leg, sole, [kept], ground, 1.0), 0.0)
+    return first, kept, -float(ground.gap(motion.of_sole(sole.tracks(leg), sole, leg)).min())
+
+
+def test_toes_bend_at_the_foot_of_a_ramp():
+    first, kept, cut = bent_onto(grounds.still(lambda x, y: np.tan(np.radians(20)) * np.maximum(y, 0.0)))
+    assert kept is first and kept.bend == pytest.approx(np.radians(20), abs=1e-3) and cut < CUTS
+
+
+def test_toes_stay_straight_where_they_would_turn_into_a_stone():
+    """It begins between two samples; toes turn about a joint above the sole, and so also move ahead."""
+    first, kept, cut = bent_onto(grounds.still(lambda x, y: np.where(y >= 0.037, 0.02, 0.0)))
+    assert first.bend > 0.2 and kept.bend == 0 and cut < CUTS
+
+
+@pytest.mark.parametrize("rise", [0.1, 0.35, 0.6])
+@pytest.mark.parametrize("high", [0.0, 0.02, 0.05])
+def test_toes_turned_about_their_joint_lie_on_the_ramp(rise, high):
+    angle, ahead = hinged(rise, high, 0.04), 0.04
+    c, s = np.cos(angle), np.sin(angle)
+    along, up = ahead * c + high * s, ahead * s - high * c + high
+    assert up == pytest.approx(along * np.tan(rise)) and rise <= angle + 1e-12 < np.pi / 2

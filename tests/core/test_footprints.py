@@ -34,7 +34,8 @@ def lies(p: Footprint, sole: Sole) -> np.ndarray:
 
 
 def gaps(prints: list[list[Footprint]], soles: list[Sole], ground) -> list[np.ndarray]:
-    """Per locked footprint, the heights (S,) of the sole's points above the ground under the sole's plan on paper."""
+    """Per locked footprint, the heights (S,) of the sole's points, toes bent, above the ground under the sole's plan on
+    paper."""
     out = []
     for sole, foot in zip(soles, prints):
         for p in foot:
@@ -44,6 +45,8 @@ def gaps(prints: list[list[Footprint]], soles: list[Sole], ground) -> list[np.nd
             xy = p.ball + sole.plan[:, :1] * forward + sole.plan[:, 1:] * np.array([-forward[1], forward[0]])
             normal = p.tilt[:, 2]
             z = p.place[2] - ((xy - p.place[:2]) @ normal[:2]) / normal[2]
+            slope = -forward @ normal[:2] / normal[2]
+            z += sole.plan[:, 0].clip(0) * (np.tan(np.arctan(slope) + p.bend) - slope)
             height, _ = ground.below(
                 np.column_stack([xy, np.full(len(xy), p.place[2] + 0.5)]), np.full(len(xy), p.frame)
             )

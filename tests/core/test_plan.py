@@ -325,3 +325,14 @@ def test_an_empty_limit_of_shift_keeps_feet_in_line():
     for a, b in zip(out.plan.prints, flat.plan.prints):
         for p, q in zip(a, b, strict=True):
             np.testing.assert_allclose(p.ball, q.ball, atol=1e-9)
+
+
+def test_a_leg_that_stretches_in_the_clip_moves_nothing_on_its_own_floor():
+    """As in control rigs: the leg is always straight, as long as it must be."""
+    clip, legs = clip_of(walks.stride()), []
+    for leg in clip.legs:
+        hip, _, ankle = np.moveaxis(leg.joints, 1, 0)
+        legs.append(replace(leg, joints=np.stack([hip, (hip + ankle) / 2 + (0, 1e-4, 0), ankle], 1)))
+    assert np.ptp(legs[0].lengths) > 0.03
+    plan = make_plan(replace(clip, legs=tuple(legs)), grounds.flat(), options())
+    assert np.abs(plan.pelvis).max() < 0.0005 * LEG

@@ -1,4 +1,4 @@
-"""How a rigid sole rests on samples of the ground."""
+"""How a sole rests on samples of the ground, and how its toes bend there."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,9 @@ ALONG, ACROSS = (-0.19, -0.14, -0.09, -0.04, 0.0, 0.035, 0.07), (-0.035, 0.0, 0.
 PLAN = np.array([(u, v) for u in ALONG for v in ACROSS]) * LEG
 FREE = Limits(1.4, 1.4, 2.0, 0.0)
 USUAL = Limits(0.7, 0.45, 0.4, 0.5)
-STANCE = Stance(PLAN)
+STIFF = np.zeros(len(PLAN), bool)
+TOES = PLAN[:, 0] > 0
+STANCE, WITH_TOES = Stance(PLAN, STIFF), Stance(PLAN, TOES)
 TOLERANCE = 1e-6
 """Legs: a micrometre, what facets of triangles as small as a toe lose to rounding."""
 
@@ -119,7 +121,7 @@ def test_many_places_are_what_each_is_alone():
 def test_ground_in_a_mirror_gives_the_sole_in_a_mirror():
     """Without the samples on the middle line: on a ridge just under it a sole may tip to either side."""
     plan = PLAN[PLAN[:, 1] != 0]
-    stance, at = Stance(plan), np.zeros(1)
+    stance, at = Stance(plan, np.zeros(len(plan), bool)), np.zeros(1)
     rng = np.random.default_rng(11)
     mirror = [int(np.flatnonzero((np.abs(plan - p * (1, -1)) < 1e-9).all(1))[0]) for p in plan]
     for _ in range(20):
@@ -134,3 +136,50 @@ def test_a_ridge_along_the_middle_of_the_foot_carries_it_without_roll():
     """It could tip to either side: what is left to rounding comes out another way on the next plan, or in a mirror."""
     rest, _ = laid(0.3 * PLAN[:, 0] - 0.3 * np.abs(PLAN[:, 1]))
     assert rest.slope[0] == pytest.approx((0.3, 0.0), abs=0.01)
+
+
+def bent(heights: np.ndarray, limits: Limits = USUAL) -> tuple[Rest, np.ndarray]:
+    """The rest of a sole with toes on one set of samples (S,), and the gaps (S,) between it and the samples."""
+    rest = WITH_TOES.rest(heights[None], np.zeros(1), limits)
+    return rest, rest.height[0] + PLAN @ rest.slope[0] + rest.bend[0] * PLAN[:, 0] * TOES - heights
+
+
+@pytest.mark.parametrize("ahead", [0.1, 0.35])
+@pytest.mark.parametrize("behind", [-0.2, 0.0, 0.2])
+def test_toes_bend_where_the_ground_does(behind, ahead):
+    """At the foot of a ramp the whole sole lies on the ground; a stiff one cannot."""
+    heights = PLAN[:, 0] * np.where(TOES, behind + ahead, behind)
+    rest, gap = bent(heights)
+    np.testing.assert_allclose(gap, 0, atol=TOLERANCE)
+    assert rest.bend[0] == pytest.approx(ahead, abs=TOLERANCE)
+    assert STANCE.rest(heights[None], np.zeros(1), USUAL).price[0] > rest.price[0]
+
+
+@pytest.mark.parametrize("slope", [(0.0, 0.0), (0.3, 0.1)])
+def test_toes_stay_straight_on_a_plane(slope):
+    rest, gap = bent(PLAN @ slope)
+    assert rest.bend[0] == 0 and np.abs(gap).max() < TOLERANCE
+
+
+@pytest.mark.parametrize("drop", [0.02, 0.16])
+def test_toes_stay_straight_over_an_edge(drop):
+    """They do not reach down: the foot would roll over them."""
+    rest, gap = bent(np.where(PLAN[:, 0] > 0.02, -drop, 0.0))
+    assert rest.bend[0] == 0 and rest.slope[0] == pytest.approx((0, 0))
+    assert gap[TOES].min() > 0.9 * drop
+
+
+def test_toes_do_not_bridge_a_step():
+    """A foot on the tread behind that leans against the riser with its toes on the next tread would carry nothing."""
+    rest, _ = bent(np.where(PLAN[:, 0] > -0.1, 0.16, 0.0))
+    assert rest.bend[0] == 0
+
+
+@settings(max_examples=100)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.01, 0.05, 0.2]))
+def test_on_any_ground_toes_cut_nothing(seed, size):
+    rng = np.random.default_rng(seed)
+    for limits in (FREE, USUAL, Limits(0.1, 0.05, 0.4, 0.5), Limits(0.0, 0.0, 0.4, 0.5)):
+        rest, gap = bent(rng.uniform(-size, size, len(PLAN)) * LEG, limits)
+        assert gap.min() == pytest.approx(0, abs=TOLERANCE)
+        assert (np.abs(rest.slope[0, 0] + [0, rest.bend[0]]) <= limits.slope[0] + 1e-12).all()

@@ -1,0 +1,95 @@
+"""Which objects are ground."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import bpy
+
+SURFACES = {"MESH", "CURVE", "SURFACE", "FONT", "META"}
+DEFORMING = {"ARMATURE", "CLOTH", "SOFT_BODY", "MESH_DEFORM", "SURFACE_DEFORM"}
+"""Modifiers of characters and their clothes: such objects are never ground."""
+CARRYING = {"CHILD_OF", "COPY_TRANSFORMS", "COPY_LOCATION", "ARMATURE"}
+"""Constraints by which one object goes along with another."""
+
+
+def is_ground(ob: bpy.types.Object, character: bpy.types.Object, chosen: bool) -> bool:
+    """Whether an evaluated object can be stood on: a surface of no character.
+
+    What the user has `chosen` by a collection may hang on another armature (a lift with bones) or be drawn as wire.
+    """
+    drawn = chosen or ob.display_type not in {"WIRE", "BOUNDS"}
+    return ob.type in SURFACES and drawn and not is_worn(ob, character, chosen)
+
+
+def is_worn(ob: bpy.types.Object, character: bpy.types.Object, chosen: bool) -> bool:
+    """Whether an evaluated object bends as characters do, or hangs on the character or, unless it is `chosen`, on any
+    armature."""
+    if any(m.type in DEFORMING for m in ob.modifiers):
+        return True
+    above, seen = [ob], set()
+    while above:
+        here = above.pop()
+        if here.name_full == character.name_full or (here.type == "ARMATURE" and not chosen):
+            return True
+        if here.name_full not in seen:
+            seen.add(here.name_full)
+            above += filter(None, holders(here))
+    return False
+
+
+def holders(ob: bpy.types.Object) -> Iterator[bpy.types.Object | None]:
+    """What an object goes along with: its parent, and targets of constraints and modifiers."""
+    yield ob.parent
+    for constraint in ob.constraints:
+        if constraint.type in CARRYING and not constraint.mute and constraint.influence > 0:
+            yield from (t.target for t in constraint.targets) if constraint.type == "ARMATURE" else (constraint.target,)
+    yield from (modifier.object for modifier in ob.modifiers if modifier.type in {"LATTICE", "HOOK"})
+
+
+def pieces_in(
+    depsgraph: bpy.types.Depsgraph, character: bpy.types.Object, collection: bpy.types.Collection | None
+) -> Iterator[tuple]:
+    """(key, evaluated object, world matrix, may its shape change) of the ground in a depsgraph: of a collection,
+    or of the whole scene.
+
+    An object lives only until the next is asked for: some are made by Blender for this iteration alone.
+    """
+    allowed = None if collection is None else {ob.name_full for ob in collection.all_objects}
+    for ob, owner, matrix, number in shown_instances(depsgraph):
+        if allowed is not None and owner.name_full not in allowed:
+            continue
+        chosen = allowed is not None
+        if is_ground(ob, character, chosen) and (owner == ob or not is_worn(owner, character, chosen)):
+            bends = may_deform(ob) or len(owner.modifiers) > 0  # instances of nodes may
+            yield (ob.name_full, owner.name_full, *number), ob, matrix, bends
+
+
+def shown_instances(depsgraph: bpy.types.Depsgraph) -> Iterator[tuple]:
+    """(evaluated object, what shows it, world matrix, number among its instances) of all that viewports show.
+
+    In a render too: what only renders show is left out, and what is hidden from them is as the viewport has it, in the
+    frame that it shows.
+    """
+    rendered, seen = depsgraph.mode == "RENDER", set()
+    scene, layer = depsgraph.scene.original, depsgraph.view_layer.name
+    viewport = scene.view_layers[layer].depsgraph if rendered else None
+    for graph in filter(None, (depsgraph, viewport)):
+        for instance in graph.object_instances:
+            ob = instance.object
+            owner = instance.parent if instance.is_instance else ob
+            number = tuple(instance.persistent_id) if instance.is_instance else ()  # pyright: ignore[reportGeneralTypeIssues]
+            key = ob.name_full, owner.name_full, *number
+            if not instance.show_self or key in seen:
+                continue
+            if rendered:
+                seen.add(key)
+                hidden = not owner.original.visible_get(view_layer=scene.view_layers[layer])
+                if hidden or ob.original.hide_viewport:
+                    continue
+            yield ob, owner, instance.matrix_world.copy(), number
+
+
+def may_deform(ob: bpy.types.Object) -> bool:
+    """Whether the surface of an evaluated object may differ from frame to frame."""
+    return ob.type != "MESH" or len(ob.modifiers) > 0 or getattr(ob.data, "shape_keys", None) is not None
