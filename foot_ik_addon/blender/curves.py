@@ -20,7 +20,7 @@ from .compat import animated_bag, is_muted
 from .fingerprint import ground_objects
 from .pieces import SURFACES, is_ground
 from .rig import Rig
-from .sampling import Sample, floor_frame, location_axes_over, upright_axis
+from .sampling import Sample, floor_frame, upright_axis
 
 OWN = __package__.rpartition(".")[0]
 CHAINS = {"IK", "SPLINE_IK"}
@@ -69,7 +69,7 @@ class Animated:
         local = matrix_of(location, turn, self.values("scale") * self.values("delta_scale"))
         if ob.parent is None:
             return local
-        return Animated(ob.parent, self.frames).world @ np.array(ob.matrix_parent_inverse) @ local
+        return Animated(ob.parent, self.frames).world @ np.array(ob.matrix_parent_inverse, float) @ local
 
 
 def curves_of(ob: bpy.types.Object) -> dict[tuple[str, int], bpy.types.FCurve]:
@@ -104,10 +104,24 @@ def read_curves(ob: bpy.types.Object, rig: Rig, frames: np.ndarray) -> tuple[Sam
         basis[bone.name] = animated.basis(bone)
         pose[bone.name] = composed(bone, basis[bone.name], pose)
     pelvis = ob.pose.bones[rig.body]
-    axes = location_axes_over(pelvis, pose[pelvis.parent.name] if pelvis.parent else None)
+    axes = location_axes_over(pelvis, pose)
     sample = Sample(frames, animated.world, carriers(ob, frames), {n: pose[n] for n in rig.bones},
                     {n: basis[n] for n in rig.bones}, np.broadcast_to(axes, (len(frames), 3, 3)))
     return sample, weights_of(animated)
+
+
+def location_axes_over(bone: bpy.types.PoseBone, pose: dict[str, np.ndarray]) -> np.ndarray:
+    """(3, 3) or (F, 3, 3): see `Sample.location`; the poses of its parent are in `pose`."""
+    rest = bone.bone
+    own = np.array(rest.matrix_local, float)[:3, :3] if rest.use_local_location else np.eye(3)
+    if bone.parent is None:
+        return own
+    above = pose[bone.parent.name][:, :3, :3]
+    if rest.use_connect:
+        return np.zeros_like(above)
+    if not rest.use_local_location:
+        return above
+    return above @ np.linalg.inv(np.array(rest.parent.matrix_local, float)[:3, :3]) @ own
 
 
 def weights_of(animated: Animated) -> Weights:
@@ -130,8 +144,8 @@ def composed(bone: bpy.types.PoseBone, basis: np.ndarray, pose: dict[str, np.nda
     """(F, 4, 4): where channels `basis` put a bone in armature space, those of its parent being in `pose`."""
     rest, parent = bone.bone, bone.parent
     if rest.use_local_location and (parent is None or (rest.use_inherit_rotation and rest.inherit_scale == "FULL")):
-        own = np.array(rest.matrix_local)
-        joint = own if parent is None else np.linalg.inv(np.array(rest.parent.matrix_local)) @ own
+        own = np.array(rest.matrix_local, float)
+        joint = own if parent is None else np.linalg.inv(np.array(rest.parent.matrix_local, float)) @ own
         return (joint if parent is None else pose[parent.name] @ joint) @ basis
     above = {} if parent is None else {"parent_matrix_local": rest.parent.matrix_local}
     out = np.empty_like(basis)
@@ -146,12 +160,12 @@ def carriers(ob: bpy.types.Object, frames: np.ndarray) -> np.ndarray:
     """(F, 4, 4): see `Sample.carrier`."""
     height = ob.foot_ik.floor_height
     if ob.parent is None or ob.foot_ik.floor_space == "WORLD":
-        return np.tile(np.array(Matrix.Translation((0, 0, height))), (len(frames), 1, 1))
+        return np.tile(np.array(Matrix.Translation((0, 0, height)), float), (len(frames), 1, 1))
     spaces = Animated(ob.parent, frames).world
     if (spaces == spaces[0]).all():
         spaces = spaces[:1]
     floors = [floor_frame(space, upright_axis(space), height) for space in map(Matrix, spaces.tolist())]
-    return np.broadcast_to(np.array(floors), (len(frames), 4, 4))
+    return np.broadcast_to(np.array(floors, float), (len(frames), 4, 4))
 
 
 def obstacle(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig) -> str:

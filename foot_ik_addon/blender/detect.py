@@ -21,7 +21,7 @@ def read_skeleton(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Skele
     bones = ob.data.bones
     index = {b.name: i for i, b in enumerate(bones)}
     evaluated = ob.evaluated_get(depsgraph)
-    matrix = np.array(evaluated.matrix_world)
+    matrix = np.array(evaluated.matrix_world, float)
     posed = np.array([evaluated.pose.bones[b.name].head for b in bones]).reshape(-1, 3)
     return Skeleton(
         names=tuple(b.name for b in bones),

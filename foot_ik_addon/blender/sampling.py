@@ -136,22 +136,6 @@ def location_axes(bone: bpy.types.PoseBone) -> np.ndarray:
     return axes
 
 
-def location_axes_over(bone: bpy.types.PoseBone, parent: np.ndarray | None = None) -> np.ndarray:
-    """(..., 3, 3): how the head of a pose bone moves in armature space with its location channels; zero if connected.
-
-    `parent` (..., 4, 4) are poses of its parent, else that of the evaluated parent is taken.
-    """
-    rest = bone.bone
-    if bone.parent is None:
-        return np.array(rest.matrix_local)[:3, :3] if rest.use_local_location else np.eye(3)
-    parent = np.array(bone.parent.matrix) if parent is None else parent
-    if rest.use_connect:
-        return np.zeros((*parent.shape[:-2], 3, 3))
-    if not rest.use_local_location:
-        return parent[..., :3, :3]
-    return parent[..., :3, :3] @ np.array(rest.parent.matrix_local.inverted() @ rest.matrix_local)[:3, :3]
-
-
 def to_clip(sample: Sample, rig: Rig, fps: float, unit: float | np.ndarray | None = None) -> tuple[Clip, np.ndarray]:
     """The sample in clip space, and (F, 4, 4) the matrices from clip space to armature space.
 

@@ -21,14 +21,14 @@ def rides_of(clip: Clip, soles: list[Sole], ground: Ground) -> list[np.ndarray]:
         ball = sole.tracks(leg)[:, BALL]
         steps = np.zeros((len(clip), 3))
         heights, pieces = ground.layers(ball[:, :2], np.arange(len(clip)))
-        for piece in np.unique(pieces[np.isfinite(heights)]):
-            if piece not in moves:
-                moves[piece] = bool((ground.carried(int(piece), 0, every, ball[:1]) != np.eye(4)).any())
         for f, k in np.argwhere(np.isfinite(heights[:-1])):
-            if not moves[pieces[f, k]]:
+            piece = int(pieces[f, k])
+            if piece not in moves:
+                moves[piece] = bool((ground.carried(piece, int(f), every, ball[:1]) != np.eye(4)).any())
+            if not moves[piece]:
                 continue
             own, point = (ball[f + 1] - ball[f])[:2], np.append(ball[f, :2], heights[f, k])
-            carried = ground.carried(int(pieces[f, k]), int(f), np.array([f + 1]), point[None])[0]
+            carried = ground.carried(piece, int(f), np.array([f + 1]), point[None])[0]
             flow = transform(carried, point) - point
             if np.linalg.norm(own - flow[:2]) < np.linalg.norm(own - steps[f + 1, :2]):
                 steps[f + 1, :2] = flow[:2]
