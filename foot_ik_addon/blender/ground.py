@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import zlib
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,7 +29,6 @@ NARROW = 0.02
 """Legs: a patch must be this wide for its turn to be known."""
 CHUNK = 256
 """Points that are looked for together: those of neighbouring frames are near each other."""
-NOWHERE = (math.nan,) * 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,15 +320,15 @@ class MeshGround:
         ends = np.flatnonzero(np.diff(pieces[order]) | np.diff(rows[order])) + 1
         for alike in np.split(order, ends) if len(order) else ():
             i, row = int(pieces[alike[0]]), int(rows[alike[0]])
-            way = (-self.inverse[row, i, :3, 2]).tolist()
-            origins = transform(self.inverse[row, i], points[alike])
+            way = -self.inverse[row, i, :3, 2]
+            origins, down = transform(self.inverse[row, i], points[alike]).tolist(), way.tolist()
             if i in self.deforming:
                 trees = [self._tree(i, row, point)[0] for point in points[alike]]
-                hits = [tree and tree.ray_cast(p, way)[0] or NOWHERE for tree, p in zip(trees, origins.tolist())]
+                depths = [tree and tree.ray_cast(p, down)[3] for tree, p in zip(trees, origins)]
             else:
                 cast = self.seen[row][i][1].tree.ray_cast
-                hits = [cast(p, way)[0] or NOWHERE for p in origins.tolist()]
-            out[alike] = transform(self.local[row, i], np.array(hits))[:, 2]
+                depths = [cast(p, down)[3] for p in origins]
+            out[alike] = points[alike, 2] - np.array(depths, float) / np.linalg.norm(way)  # None is NaN
         return out
 
     def _cast(self, i: int, frame: int, point: np.ndarray) -> tuple[float, float] | None:

@@ -49,6 +49,11 @@ class Leg:
         """The median of the lengths."""
         return float(np.median(self.lengths))
 
+    def take(self, frames: slice | np.ndarray) -> Leg:
+        """Some of its frames."""
+        toe = None if self.toe is None else self.toe[frames]
+        return Leg(self.joints[frames], self.foot[frames], toe, self.bends)
+
     def bone_of(self, on_toe: bool) -> np.ndarray:
         """(F, 4, 4): pose of the toe bone where there is one and it is asked for, else of the foot bone."""
         return self.toe if on_toe and self.toe is not None else self.foot

@@ -76,7 +76,7 @@ def with_toes(clip: Clip, leg: Leg, sole: Sole, p: Footprint, ground: Ground) ->
     if p.stiff is None:
         return p
     span = slice(p.contact.start, p.contact.stop)
-    part = Leg(leg.joints[span], leg.foot[span], leg.toe[span], leg.bends)
+    part = leg.take(span)
     toes, tracks = sole.toes(leg), sole.tracks(part)
     motion = in_contact(tracks, part.toe[:, :3, 3], sole, toes, p, ground, 1.0, clip.fps)
     after = motion.of_sole(tracks, sole, part)[:, toes]

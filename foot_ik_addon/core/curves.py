@@ -8,58 +8,83 @@ round and diagonal under the cosine transform, so a round costs two FFTs.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 ROUNDS, CLOSE = 500, 1e-4
 """Most rounds, and the distance to the bounds (a tenth of a millimetre for a leg of 0.9 m) at which they end."""
 PENALTY, RELAXATION = 30.0, 1.7
 """ADMM's penalty, with which tubes of walks over stairs converge in about a hundred rounds, and its over-relaxation."""
+SHORT = 256
+"""Samples up to which a product with a matrix is quicker than two FFTs."""
 
 
 def curve_between(
     preferred: np.ndarray, lowest: np.ndarray, highest: np.ndarray, settle: float, margin: int
 ) -> np.ndarray:
-    """(F,): the smooth curve near `preferred` (F,) between `lowest` and `highest` (F,; infinite where free).
+    """(..., F): the smooth curves near `preferred` (..., F) between `lowest` and `highest` (..., F; infinite where
+    free).
 
-    `settle` is the time constant, in frames, with which the curve follows what is preferred. `margin` frames are
+    `settle` is the time constant, in frames, with which a curve follows what is preferred. `margin` frames are
     added at both ends, so that the ends of the curve are free. Where the bounds cross, the highest counts.
     """
     lowest = np.minimum(lowest, highest)
-    if len(preferred) == 1:
+    if preferred.shape[-1] == 1:
         return np.clip(preferred, lowest, highest)
     x = extrapolated(preferred, margin)
+    count = x.shape[-1]
     # The cosine transform levels the ends of a curve; a straight line costs nothing, so it is taken out first.
-    line = np.linspace(x[0], x[-1], len(x))
+    line = np.linspace(x[..., 0], x[..., -1], count, axis=-1)
     x = x - line
-    low = np.pad(lowest, margin, constant_values=-np.inf) - line
-    high = np.pad(highest, margin, constant_values=np.inf) - line
-    wave = 2 - 2 * np.cos(np.pi * np.arange(len(x)) / len(x))
-    bend = settle**4 * wave**2
+    ends = [(0, 0)] * (x.ndim - 1) + [(margin, margin)]
+    low = np.pad(lowest, ends, constant_values=-np.inf) - line
+    high = np.pad(highest, ends, constant_values=np.inf) - line
     y, z, u = x, np.clip(x, low, high), np.zeros_like(x)
     for _ in range(ROUNDS):
-        y = cosine(cosine(x + PENALTY * (z - u)) / (1 + PENALTY + bend), inverse=True)
+        y = smoother(x + PENALTY * (z - u), settle)
         relaxed, before = RELAXATION * y + (1 - RELAXATION) * z, z
         z = np.clip(relaxed + u, low, high)
         u += relaxed - z
         if max(np.abs(y - z).max(), 10 * np.abs(z - before).max()) < CLOSE:
             break
-    return (y + line)[margin : len(y) - margin]
+    return (y + line)[..., margin : count - margin]
+
+
+def smoother(x: np.ndarray, settle: float) -> np.ndarray:
+    """(..., N): the answer to the normal equations of one round; of short curves, such as the swings of a foot, these
+    are solved once and for all."""
+    count = x.shape[-1]
+    return x @ solved(count, settle) if count <= SHORT else spread(x, settle)
+
+
+@lru_cache(maxsize=64)
+def solved(count: int, settle: float) -> np.ndarray:
+    """(count, count): the inverse of the normal equations."""
+    return spread(np.eye(count), settle)
+
+
+def spread(x: np.ndarray, settle: float) -> np.ndarray:
+    """(..., N): the answer to the normal equations, by cosine transforms."""
+    count = x.shape[-1]
+    wave = 2 - 2 * np.cos(np.pi * np.arange(count) / count)
+    return cosine(cosine(x) / (1 + PENALTY + settle**4 * wave**2), inverse=True)
 
 
 def extrapolated(track: np.ndarray, pad: int) -> np.ndarray:
-    """A track (F,) continued at both ends by `pad` frames, mirrored through its end points."""
-    index = np.arange(1, pad + 1)
-    head = 2 * track[0] - track[np.minimum(index, len(track) - 1)]
-    tail = 2 * track[-1] - track[np.maximum(len(track) - 1 - index, 0)]
-    return np.concatenate([head[::-1], track, tail])
+    """A track (..., F) continued at both ends by `pad` frames, mirrored through its end points."""
+    index, last = np.arange(1, pad + 1), track.shape[-1] - 1
+    head = 2 * track[..., :1] - track[..., np.minimum(index, last)]
+    tail = 2 * track[..., -1:] - track[..., np.maximum(last - index, 0)]
+    return np.concatenate([head[..., ::-1], track, tail], -1)
 
 
 def cosine(x: np.ndarray, inverse: bool = False) -> np.ndarray:
-    """The orthogonal cosine transform (DCT-II) of x (N,), or its inverse, by an FFT of the even extension."""
-    n = len(x)
+    """The orthogonal cosine transforms (DCT-II) of x (..., N), or their inverse, by FFTs of the even extension."""
+    n = x.shape[-1]
     turn = np.exp(-0.5j * np.pi * np.arange(n) / n)
     if not inverse:
-        return (np.fft.rfft(np.concatenate([x, x[::-1]]))[:n] * turn).real * 0.5
-    half = np.zeros(n + 1, complex)
-    half[:n] = x * np.conj(turn)
-    return np.fft.irfft(half, 2 * n)[:n] * 2
+        return (np.fft.rfft(np.concatenate([x, x[..., ::-1]], -1))[..., :n] * turn).real * 0.5
+    half = np.zeros((*x.shape[:-1], n + 1), complex)
+    half[..., :n] = x * np.conj(turn)
+    return np.fft.irfft(half, 2 * n)[..., :n] * 2

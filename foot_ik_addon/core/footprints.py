@@ -116,7 +116,7 @@ def sliding_frame(frame: int) -> Contact:
 def on_floor(leg: Leg, sole: Sole, contact: Contact, ride: np.ndarray) -> Footprint:
     """Fit one footprint to all frames of a contact, in which the foot goes along by `ride` (F, 3)."""
     span, frame = slice(contact.start, contact.stop), (contact.start + contact.stop - 1) // 2
-    tracks = sole.tracks(Leg(leg.joints[span], leg.foot[span], None if leg.toe is None else leg.toe[span]))
+    tracks = sole.tracks(leg.take(span))
     tracks = tracks - (ride[span] - ride[frame])[:, None]
     heel, ball = tracks[:, HEEL, :2], tracks[:, BALL, :2]
     flat = contact.heel & contact.ball
@@ -162,9 +162,7 @@ def on_ground(
 ) -> Footprint | None:
     """Lay one footprint on the ground near the height `base`; None where nothing carries it. Those of the sole's points
     that are `toes` (S,) bool may bend."""
-    stance = stance_from(sole.plan.tobytes(), toes.tobytes())
     outline = np.concatenate([sole.plan, grown(sole.plan), p.sweep[:, :2]])
-    above = np.concatenate([np.zeros(2 * len(sole.plan)), p.sweep[:, 2]])
     forward = np.array([np.cos(p.yaw), np.sin(p.yaw)])
     across = np.array([-forward[1], forward[0]])
     size = float(np.ptp(sole.plan[:, 0]))
@@ -172,32 +170,37 @@ def on_ground(
     balls = p.ball + shifts[:, None] * forward
     spots = balls[:, None] + outline[:, :1] * forward + outline[:, 1:] * across
     points = np.concatenate([spots.reshape(-1, 2), np.full((spots.shape[0] * spots.shape[1], 1), base + HEADROOM)], 1)
-    heights, pieces = ground.below(points, np.full(len(points), p.frame))
-    heights, pieces = heights.reshape(len(shifts), -1), pieces.reshape(len(shifts), -1)
+    heights, pieces = (part.reshape(len(shifts), -1) for part in ground.below(points, np.full(len(points), p.frame)))
     found = np.isfinite(heights) & (heights > base - limits.step)
-    if not found[:, : len(sole.plan)].any():
-        return None
     count = len(sole.plan)
-    rest = stance.rest(heights[:, :count], np.full(len(shifts), base), limits)
-    ahead = outline[:, 0] * np.tile(toes, len(outline) // count)
-    planes = rest.height[:, None] + rest.slope @ outline.T + rest.bend[:, None] * ahead
-    risers = np.where(found, heights - planes - above, 0.0)[:, count:].max(1) > TOUCH
-    price = rest.price + np.abs(shifts) * SHIFT_PRICE + risers * RISER_PRICE
-    best = int(np.argmin(np.where(found[:, :count].any(1), price, np.inf)))
-    normal = np.array([*(-rest.slope[best, 0] * forward - rest.slope[best, 1] * across), 1.0])
-    under = np.where(found[best], heights[best], -np.inf)[:count]
-    gap = np.where(found[best], planes[best] - heights[best], 0.0)[:count]
-    return replace(
-        p,
-        piece=int(pieces[best, int(np.argmax(under))]),
-        ball=balls[best],
-        heel=p.heel + balls[best] - p.ball,
-        place=np.append(balls[best], rest.height[best]),
-        tilt=align(np.array([0.0, 0.0, 1.0]), normal),
-        bend=float(np.arctan(rest.slope[best, 0] + rest.bend[best]) - np.arctan(rest.slope[best, 0])),
-        stiff=on_ground(p, base, sole, np.zeros_like(toes), ground, limits) if rest.bend[best] else None,
-        gaps=np.maximum(gap, 0.0),
-    )
+    if not found[:, :count].any():
+        return None
+
+    def laid(toes: np.ndarray) -> Footprint:
+        stance = stance_from(sole.plan.tobytes(), toes.tobytes())
+        rest = stance.rest(heights[:, :count], np.full(len(shifts), base), limits)
+        ahead = outline[:, 0] * np.concatenate([toes, toes, np.resize(toes, len(p.sweep))])
+        planes = rest.height[:, None] + rest.slope @ outline.T + rest.bend[:, None] * ahead
+        above = np.concatenate([np.zeros(2 * count), p.sweep[:, 2]])
+        risers = np.where(found, heights - planes - above, 0.0)[:, count:].max(1) > TOUCH
+        price = rest.price + np.abs(shifts) * SHIFT_PRICE + risers * RISER_PRICE
+        best = int(np.argmin(np.where(found[:, :count].any(1), price, np.inf)))
+        normal = np.array([*(-rest.slope[best, 0] * forward - rest.slope[best, 1] * across), 1.0])
+        under = np.where(found[best], heights[best], -np.inf)[:count]
+        gap = np.where(found[best], planes[best] - heights[best], 0.0)[:count]
+        return replace(
+            p,
+            piece=int(pieces[best, int(np.argmax(under))]),
+            ball=balls[best],
+            heel=p.heel + balls[best] - p.ball,
+            place=np.append(balls[best], rest.height[best]),
+            tilt=align(np.array([0.0, 0.0, 1.0]), normal),
+            bend=float(np.arctan(rest.slope[best, 0] + rest.bend[best]) - np.arctan(rest.slope[best, 0])),
+            stiff=laid(np.zeros_like(toes)) if rest.bend[best] else None,
+            gaps=np.maximum(gap, 0.0),
+        )
+
+    return laid(toes)
 
 
 def slips_away(leg: Leg, sole: Sole, p: Footprint, ground: Ground) -> bool:
@@ -207,7 +210,8 @@ def slips_away(leg: Leg, sole: Sole, p: Footprint, ground: Ground) -> bool:
         return False
     frames = np.arange(p.contact.start, p.contact.stop)
     held = transform(ground.carried(p.piece, p.frame, frames, p.sole(sole.plan)), p.place)
-    ways = held[:, :2], (held - sole.tracks(leg)[frames, BALL])[:, :2]  # a foot that skates on firm ground is held
+    ball = sole.tracks(leg.take(frames))[:, BALL]
+    ways = held[:, :2], (held - ball)[:, :2]  # a foot that skates on firm ground is held
     return all(length(way - way[p.frame - p.contact.start]).max() > DRAGGED for way in ways)
 
 

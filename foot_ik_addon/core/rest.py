@@ -120,19 +120,26 @@ class Facets:
         triples = np.array(list(combinations(range(len(plan)), 3)))
         corners = basis[triples]
         sound = np.abs(np.linalg.det(corners)) > 1e-3 * np.ptp(plan[:, 0]) * np.ptp(plan[:, 1])
-        self.triples = triples[sound]
-        self.solve = np.linalg.inv(corners[sound])
-        self.basis = basis
+        of_sample = np.eye(len(plan))[triples[sound]]
+        self.planes = np.moveaxis(np.linalg.inv(corners[sound]) @ of_sample, 1, 0)
+        """(3, T, S): of each triple of samples the plane through them, its height at the ball and its slopes."""
+        self.plan = plan
 
     def slopes(self, z: np.ndarray) -> np.ndarray:
         """Slopes (N, 2) of the lowest supporting plane of samples (N, S)."""
         out = np.empty((len(z), 2))
         for i in range(0, len(z), 64):  # a bound on memory
-            part = z[i : i + 64]
-            planes = np.einsum("tij,ntj->nti", self.solve, part[:, self.triples])
-            over = np.einsum("nti,si->nts", planes, self.basis) - part[:, None]
-            tilt = np.linalg.norm(planes[..., 1:], axis=-1)
-            mean = np.where((over >= -1e-7).all(-1), over.mean(-1) + LEVEL * tilt, np.inf)
-            best = np.argmin(mean, 1)
-            out[i : i + 64] = planes[np.arange(len(part)), best, 1:]
+            part = z[i : i + 64].T
+            planes = self.planes @ part
+            clear = np.full(planes.shape[1:], np.inf)
+            for place, heights in zip(self.plan, part, strict=True):
+                clear = np.minimum(clear, over(planes, place, heights))
+            price = over(planes, self.plan.mean(0), part.mean(0)) + LEVEL * np.hypot(planes[1], planes[2])
+            mean = np.where(clear >= -1e-7, price, np.inf)
+            out[i : i + 64] = np.take_along_axis(planes[1:], mean.argmin(0)[None, None], 1)[:, 0].T
         return out
+
+
+def over(planes: np.ndarray, place: np.ndarray, height: np.ndarray) -> np.ndarray:
+    """How far planes (3, ...) are above a height over a place (2,)."""
+    return planes[0] + place[0] * planes[1] + place[1] * planes[2] - height

@@ -41,10 +41,11 @@ def clear_swings(clip: Clip, before: np.ndarray, after: np.ndarray, standing: np
         span = slice(max(a - 2, 0), min(b + 2, len(clip)))
         frames = np.arange(span.start, span.stop)
         path = Path(after[span], own[span], frames, standing[span], clip.fps)
-        if path.need(np.zeros((len(frames), 3)), ground).max() <= CUTS:
+        if path.need(np.zeros((1, len(frames), 3)), ground).max() <= CUTS:
             continue
-        options = [path.lifted(shift, path.need(shift, ground)) for shift in map(path.delayed, DELAYS)]
-        out[span] += min(options, key=path.roughness)
+        shifts = np.stack([path.delayed(seconds) for seconds in DELAYS])
+        options = path.lifted(shifts, path.need(shifts, ground))
+        out[span] += options[path.roughness(options).argmin()]
     return out
 
 
@@ -75,15 +76,15 @@ class Path:
         self.middle = smoothed(points.mean(1), CALM * fps)
         self.points = points + MARGIN * normalized((points - points.mean(1, keepdims=True)) * (1, 1, 0))
 
-    def need(self, shift: np.ndarray, ground: Ground) -> np.ndarray:
-        """(n,): how far the foot, moved by `shift` (n, 3), must be lifted in each frame of the swing."""
+    def need(self, shifts: np.ndarray, ground: Ground) -> np.ndarray:
+        """(k, n): how far the foot, moved by each of `shifts` (k, n, 3), must be lifted in each frame of the swing."""
         free = np.flatnonzero(~self.standing)
-        points = self.points[free] + shift[free, None]
-        count = points.shape[1]
-        heights, _ = ground.below((points + (0, 0, HEADROOM)).reshape(-1, 3), np.repeat(self.frames[free], count))
-        cut = heights.reshape(-1, count) - points[..., 2] - self.own[free]
-        out = np.zeros(len(self.frames))
-        out[free] = np.nan_to_num(cut, nan=0.0).max(1).clip(0)
+        points = self.points[free] + shifts[:, free, None]
+        above, frames = points + (0, 0, HEADROOM), np.broadcast_to(self.frames[free, None], points.shape[:-1])
+        heights = ground.below(above.reshape(-1, 3), frames.ravel())[0].reshape(points.shape[:-1])
+        cut = heights - points[..., 2] - self.own[free]
+        out = np.zeros(shifts.shape[:2])
+        out[:, free] = np.nan_to_num(cut, nan=0.0).max(-1).clip(0)
         return out
 
     def delayed(self, seconds: float) -> np.ndarray:
@@ -98,16 +99,16 @@ class Path:
         moved = np.stack([cubic(self.middle[:, i], at) for i in range(2)], 1) - self.middle[:, :2]
         return np.column_stack([np.where(inside[:, None], moved, 0.0), np.zeros(len(x))])
 
-    def lifted(self, shift: np.ndarray, need: np.ndarray) -> np.ndarray:
-        """`shift` (n, 3) with the smooth lift over it that `need` (n,) asks for."""
+    def lifted(self, shifts: np.ndarray, need: np.ndarray) -> np.ndarray:
+        """`shifts` (k, n, 3) with the smooth lift over each that `need` (k, n) asks for."""
         least = np.where(need > 0, need + CLEARANCE, 0.0)
-        most = np.where(self.standing, 0.0, np.inf)
-        lift = curve_between(np.zeros(len(need)), least, most, SETTLE * self.fps, 0)
-        return shift + np.maximum(np.where(self.standing, 0.0, lift), need)[:, None] * (0.0, 0.0, 1.0)
+        most = np.broadcast_to(np.where(self.standing, 0.0, np.inf), need.shape)
+        lift = curve_between(np.zeros_like(need), least, most, SETTLE * self.fps, 0)
+        return shifts + np.maximum(np.where(self.standing, 0.0, lift), need)[..., None] * (0.0, 0.0, 1.0)
 
-    def roughness(self, motion: np.ndarray) -> float:
-        """The largest acceleration of the foot on this path."""
-        return float(np.linalg.norm(np.diff(self.middle + motion, n=2, axis=0), axis=1).max(initial=0.0))
+    def roughness(self, motions: np.ndarray) -> np.ndarray:
+        """(k,): the largest acceleration of the foot on each of these paths (k, n, 3)."""
+        return np.linalg.norm(np.diff(self.middle + motions, n=2, axis=1), axis=2).max(1, initial=0.0)
 
 
 def cubic(values: np.ndarray, at: np.ndarray) -> np.ndarray:
