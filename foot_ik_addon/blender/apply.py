@@ -54,7 +54,7 @@ class Weights:
     lean: np.ndarray
     """(F,): without the influence."""
 
-    def take(self, rows: list[int]) -> Weights:
+    def take(self, rows: list[int] | np.ndarray) -> Weights:
         """Some of its frames."""
         return Weights(*(getattr(self, f.name)[rows] for f in fields(self)))
 

@@ -41,7 +41,7 @@ class Sample:
     def __len__(self) -> int:
         return len(self.frames)
 
-    def take(self, rows: list[int]) -> Sample:
+    def take(self, rows: list[int] | np.ndarray) -> Sample:
         """Some of its frames."""
         some = lambda poses: {n: m[rows] for n, m in poses.items()}
         return Sample(self.frames[rows], self.world[rows], self.carrier[rows], some(self.pose), some(self.basis),
