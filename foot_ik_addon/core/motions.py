@@ -85,4 +85,4 @@ def magnified(chains: tuple[np.ndarray, ...], corrected: Corrected) -> np.ndarra
             height = length(square_to(knees[0] - hip, way))
             with np.errstate(divide="ignore", invalid="ignore"):
                 out.append(np.abs(p * (span - p) / span / height) if len(knees) == 1 else np.full(len(p), np.inf))
-    return np.nan_to_num(np.max(out, 0), nan=np.inf)
+    return np.nan_to_num(np.max(out, 0), nan=np.inf, posinf=np.inf)

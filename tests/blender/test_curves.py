@@ -259,7 +259,7 @@ def test_the_report_tells_why_the_scene_was_stepped_through():
 
 
 def test_a_bake_is_what_live_shows_where_knees_are_nearly_straight(lab):
-    """These make a tenth of a millimetre of the seventh digit of the pose, so a bake does not go by the curves."""
+    """These make a tenth of a millimetre of the seventh digit of the pose, so a bake steps through them."""
     clip = lab.load("bandai_turn")
     ob = clip.rig
     lab.ground("stairs", clip, lab.sample(clip))
