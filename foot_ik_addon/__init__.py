@@ -27,7 +27,9 @@ def modules() -> tuple:
         overlay,
         panels,
         properties,
+        replanning,
         report_panel,
         state,
     )
-    return properties, operators, fixes, lists, contacts, state, panels, report_panel, overlay, command_line, handlers
+    return (properties, operators, fixes, lists, contacts, state, panels, report_panel, overlay, command_line, handlers,
+            replanning)

@@ -59,8 +59,8 @@ def mark_ball(contact: bpy.types.PropertyGroup, context: bpy.types.Context) -> N
     mark_edited(contact, context)
 
 
-def redraw(_settings: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
-    """Draw the viewports again after a setting of the overlay has changed."""
+def look_again(_settings: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
+    """Look at the plan and draw the viewports again after a setting of the plan or of the overlay has changed."""
     state.changed()
 
 
@@ -173,38 +173,42 @@ class FootIKSettings(bpy.types.PropertyGroup):
                             options=FIXED, override=OVERRIDABLE)
     ground_source: EnumProperty(
         name="Ground", description="What the feet stand on", default="SCENE",
-        options=FIXED, override=OVERRIDABLE, items=(
+        options=FIXED, update=look_again, override=OVERRIDABLE, items=(
             ("SCENE", "Scene", "Every visible ground-like object; never the character or other deforming ones"),
             ("COLLECTION", "Collection", "The objects of one collection, instances included"),
             ("FLOOR", "Floor", "The flat floor alone")))
     ground_collection: PointerProperty(type=bpy.types.Collection, name="Collection",
-                                       description="Collection whose objects are the ground", override=OVERRIDABLE)
+                                       description="Collection whose objects are the ground", update=look_again,
+                                       override=OVERRIDABLE)
     floor_height: FloatProperty(name="Floor Height", subtype="DISTANCE", unit="LENGTH", soft_min=-10.0, soft_max=10.0,
                                 description="Height of the flat floor that the clip was animated on",
-                                options=FIXED, override=OVERRIDABLE)
-    floor_space: EnumProperty(name="Floor Space", default="PARENT", options=FIXED, override=OVERRIDABLE,
-                              description="What the flat floor goes along with", items=FLOOR_SPACES)
+                                options=FIXED, update=look_again, override=OVERRIDABLE)
+    floor_space: EnumProperty(name="Floor Space", default="PARENT", options=FIXED, update=look_again,
+                              description="What the flat floor goes along with", override=OVERRIDABLE,
+                              items=FLOOR_SPACES)
     max_pitch: FloatProperty(name="Largest Pitch", description="Steepest tilt of a foot along its length",
-                             default=0.7, min=0.0, max=1.4, subtype="ANGLE", options=FIXED, override=OVERRIDABLE)
+                             default=0.7, min=0.0, max=1.4, subtype="ANGLE", options=FIXED, update=look_again,
+                             override=OVERRIDABLE)
     max_roll: FloatProperty(name="Largest Roll", description="Steepest tilt of a foot across its width",
-                            default=0.45, min=0.0, max=1.4, subtype="ANGLE", options=FIXED, override=OVERRIDABLE)
+                            default=0.45, min=0.0, max=1.4, subtype="ANGLE", options=FIXED, update=look_again,
+                            override=OVERRIDABLE)
     max_step: FloatProperty(name="Largest Step", default=0.4, min=0.0, soft_max=1.0, subtype="FACTOR",
                             description="Highest step that is still ground, as a share of the leg",
-                            options=FIXED, override=OVERRIDABLE)
+                            options=FIXED, update=look_again, override=OVERRIDABLE)
     max_shift: FloatProperty(name="Footprint Shift", default=0.5, min=0.0, max=1.0, subtype="FACTOR",
                              description="How far a footprint may move to a better place, as a share of the foot",
-                             options=FIXED, override=OVERRIDABLE)
+                             options=FIXED, update=look_again, override=OVERRIDABLE)
     contacts: CollectionProperty(type=FootIKContact, name="Contacts", override=INSERTABLE,
                                  description="The planned contacts of the feet with the ground")
     show_footprints: BoolProperty(
         name="Footprints", description="Draw the footprints of the plan where they lie, those of this frame filled: "
-        "heel and ball when they touch", default=True, update=redraw, options=FIXED, override=OVERRIDABLE)
+        "heel and ball when they touch", default=True, update=look_again, options=FIXED, override=OVERRIDABLE)
     show_contacts: BoolProperty(
         name="Contact Strip", description="Draw the contacts over the frames of the scene, at the bottom of the "
-        "viewport: heels above, balls below", default=True, update=redraw, options=FIXED, override=OVERRIDABLE)
+        "viewport: heels above, balls below", default=True, update=look_again, options=FIXED, override=OVERRIDABLE)
     show_rays: BoolProperty(
         name="Rays and Normals", description="Draw how far heels and balls are from the ground straight below, and "
-        "the normals of the footprints", update=redraw, options=FIXED, override=OVERRIDABLE)
+        "the normals of the footprints", update=look_again, options=FIXED, override=OVERRIDABLE)
     active_contact: IntProperty(name="Active Contact", description="Contact that is shown below the list",
                                 options=FIXED, override=OVERRIDABLE)
     use_bake_range: BoolProperty(name="Custom Range", description="Bake other frames than the range of the scene",

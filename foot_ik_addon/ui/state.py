@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import bpy
 
 from ..blender import planning, reporting
+from . import replanning
 
 INTERVAL = 1.0
 """Seconds between two looks at one rig."""
@@ -52,8 +53,9 @@ def recent(scene: bpy.types.Scene, ob: bpy.types.Object, made: str,
 
 
 def changed() -> None:
-    """Look at all plans again, and draw what shows them, once: contacts or the overlay have changed."""
+    """Look at all plans again, and draw what shows them, once: settings, contacts or the overlay have changed."""
     _known.clear()
+    replanning.edited()
     if not bpy.app.timers.is_registered(redraw_all):
         bpy.app.timers.register(redraw_all, first_interval=0.0)
 

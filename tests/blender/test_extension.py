@@ -54,7 +54,7 @@ def test_disabled_add_on_leaves_nothing_registered_and_its_settings_in_the_file(
     ob.foot_ik.enabled = True
     pose = scenes.shown(ob, 20)
     before = ours()
-    assert set(before.values()) == {1}
+    assert all(before.values())
     for _ in range(3):
         addon_utils.disable(MODULE)
         assert set(ours().values()) == {0}

@@ -10,6 +10,7 @@ import harness
 from mathutils import Vector
 
 LONGEST = 60.0  # seconds for one operator
+REPLANNED = 2.5  # seconds: the pause, and the plan
 SOLE = 0.02  # metres between a planted sole and the ground; the uncorrected feet are off by ten times as much
 
 
@@ -138,6 +139,15 @@ def test_playback_keeps_the_feet_on_the_slope():
     assert same(shown, pose())
 
 
+def is_current():
+    planning = next(m for name, m in sys.modules.items() if name.endswith(".foot_ik.blender.planning"))
+    return planning.plan_state(bpy.context.scene, rig()) == "CURRENT"
+
+
+def ground():
+    return next(o for o in bpy.context.scene.objects if o.type == "MESH" and o.find_armature() is None)
+
+
 def test_bake_is_undone_in_one_step():
     ob = rig()
     action, scene = ob.animation_data.action.name, bpy.context.scene
@@ -153,6 +163,43 @@ def test_bake_is_undone_in_one_step():
     yield 0.5
     assert rig().animation_data.action.name == action and rig().foot_ik.enabled
     assert same(pose(), live), "after the undo the corrected pose shows again"
+
+
+def test_edits_of_what_is_live_are_followed_after_a_pause():
+    ground().location.z += 0.05
+    assert not is_current()
+    yield REPLANNED
+    assert is_current()
+    rig().foot_ik.max_step = 0.3
+    yield REPLANNED
+    assert is_current()
+    rig().foot_ik.enabled = False
+    ground().location.z += 0.01
+    yield REPLANNED
+    assert not is_current(), "what is not live is left alone"
+    rig().foot_ik.enabled = True
+    yield REPLANNED
+    assert is_current()
+
+
+def test_nothing_is_planned_in_the_middle_of_a_playback_or_a_drag():
+    with harness.view3d():
+        ground().location.z += 0.02
+        bpy.ops.screen.animation_play()
+    yield REPLANNED
+    assert not is_current()
+    with harness.view3d():
+        bpy.ops.screen.animation_cancel(restore_frame=False)
+    yield REPLANNED
+    assert is_current()
+    with harness.view3d():
+        bpy.ops.transform.translate("INVOKE_DEFAULT")
+    ground().location.z -= 0.02
+    yield REPLANNED
+    assert not is_current()
+    harness.key("Escape")
+    yield REPLANNED
+    assert is_current()
 
 
 def test_plan_is_undone_in_one_step():
@@ -175,7 +222,7 @@ def test_esc_leaves_everything_as_it_was():
     ob, scene = rig(), bpy.context.scene
     yield from press("toggle")
     scene.frame_set(33)
-    scene.frame_end = 1000  # long enough to be cancelled
+    scene.frame_end = 20000  # long enough to be cancelled
     yield 0.5
     plan, contacts, shown = ob.foot_ik.plan, len(ob.foot_ik.contacts), pose()
     with harness.view3d():
@@ -190,5 +237,7 @@ def test_esc_leaves_everything_as_it_was():
     assert ob.foot_ik.enabled and same(pose(), shown), "the live pose shows again"
 
 
-harness.run(test_three_buttons, test_playback_keeps_the_feet_on_the_slope, test_bake_is_undone_in_one_step,
-            test_plan_is_undone_in_one_step, test_esc_leaves_everything_as_it_was)
+harness.run(test_three_buttons, test_playback_keeps_the_feet_on_the_slope,
+            test_bake_is_undone_in_one_step, test_edits_of_what_is_live_are_followed_after_a_pause,
+            test_nothing_is_planned_in_the_middle_of_a_playback_or_a_drag, test_plan_is_undone_in_one_step,
+            test_esc_leaves_everything_as_it_was)
