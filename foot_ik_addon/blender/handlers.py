@@ -1,25 +1,32 @@
-"""The application handlers: thin, and undone in reverse."""
+"""The application handlers: thin, and undone in reverse. Where nothing is corrected they load nothing either."""
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import bpy
 from bpy.app.handlers import persistent
 
-from . import live
-from .snapshot import refilled
+from .. import blender
+
+
+def corrected(objects: Iterable[bpy.types.Object]) -> list[bpy.types.Object]:
+    """The armatures that are corrected live, or show a corrected pose now."""
+    return [ob for ob in objects if ob.type == "ARMATURE" and (ob.foot_ik.enabled or ob.foot_ik.shown)]
 
 
 @persistent
 def before_frame(scene: bpy.types.Scene, *_: object) -> None:
     """Hand the animated pose to Blender's evaluation."""
-    for ob in live.shown_rigs(scene.objects):
-        live.restore(ob)
+    for ob in corrected(scene.objects):
+        blender.live.restore(ob)
 
 
 @persistent
 def after_frame(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     """Correct what Blender has evaluated, in the viewport and in renders."""
-    for ob in live.live_rigs(scene):
-        live.apply(ob, depsgraph, scene.frame_float, live.scene_fps(scene))
+    if corrected(scene.objects):
+        for ob in blender.live.live_rigs(scene):
+            blender.live.apply(ob, depsgraph, scene.frame_float, blender.live.scene_fps(scene))
 
 
 @persistent
@@ -28,8 +35,8 @@ def before_edit(scene: bpy.types.Scene, *_: object) -> None:
     handler."""
     graphs = [layer.depsgraph for layer in scene.view_layers]
     if any(graph and graph.id_type_updated("ACTION") for graph in graphs):
-        for ob in live.shown_rigs(scene.objects):
-            live.restore(ob)
+        for ob in corrected(scene.objects):
+            blender.live.restore(ob)
 
 
 @persistent
@@ -39,11 +46,11 @@ def after_edit(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     It must not be asked to from here: where it has just built its relations anew, as for another action, versions
     before 5.2 crash. It then has not told before the evaluation, so that is for later.
     """
-    if depsgraph.mode == "RENDER" or not depsgraph.id_type_updated("ACTION"):
+    if depsgraph.mode == "RENDER" or not depsgraph.id_type_updated("ACTION") or not corrected(scene.objects):
         return
-    for ob in live.live_rigs(scene):
+    for ob in blender.live.live_rigs(scene):
         if not ob.foot_ik.shown:
-            live.apply(ob, depsgraph, scene.frame_float, live.scene_fps(scene))
+            blender.live.apply(ob, depsgraph, scene.frame_float, blender.live.scene_fps(scene))
         elif not bpy.app.timers.is_registered(show_again):
             bpy.app.timers.register(show_again, first_interval=0.0)
 
@@ -51,17 +58,17 @@ def after_edit(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
 @persistent
 def before_save(*_: object) -> None:
     """Keep the corrected pose out of the file."""
-    for ob in live.shown_rigs(bpy.data.objects):
-        live.restore(ob)
-        refilled(ob.foot_ik, "base", 0)
+    for ob in corrected(bpy.data.objects):
+        if ob.foot_ik.shown:
+            blender.live.restore(ob)
+            blender.snapshot.refilled(ob.foot_ik, "base", 0)
 
 
 @persistent
 def show_again(*_: object) -> None:
     """Show the corrected pose after a save, an undo, a redo or a load."""
-    for ob in bpy.data.objects:
-        if ob.type == "ARMATURE" and (ob.foot_ik.enabled or ob.foot_ik.shown):
-            live.refresh(ob)
+    for ob in corrected(bpy.data.objects):
+        blender.live.refresh(ob)
 
 
 HANDLERS = (("frame_change_pre", before_frame), ("frame_change_post", after_frame),
@@ -86,5 +93,5 @@ def unregister() -> None:
         handlers = getattr(bpy.app.handlers, name)
         if function in handlers:
             handlers.remove(function)
-    for ob in live.shown_rigs(bpy.data.objects):
-        live.restore(ob)
+    for ob in corrected(bpy.data.objects):
+        blender.live.restore(ob)
