@@ -10,15 +10,31 @@ from .. import blender
 
 
 def corrected(objects: Iterable[bpy.types.Object]) -> list[bpy.types.Object]:
-    """The armatures that are corrected live, or show a corrected pose now."""
-    return [ob for ob in objects if ob.type == "ARMATURE" and (ob.foot_ik.enabled or ob.foot_ik.shown)]
+    """The armatures that are corrected live, or show a corrected pose now.
+
+    Others are not even asked for their settings: Blender would store some in them.
+    """
+    return [ob for ob in objects if ob.type == "ARMATURE" and ob.is_property_set("foot_ik")
+            and (ob.foot_ik.enabled or ob.foot_ik.shown)]
 
 
 @persistent
 def before_frame(scene: bpy.types.Scene, *_: object) -> None:
     """Hand the animated pose to Blender's evaluation."""
-    for ob in corrected(scene.objects):
+    rigs = corrected(scene.objects)
+    for ob in rigs:
         blender.live.restore(ob)
+    if rigs:
+        come_first()
+
+
+def come_first() -> None:
+    """Be the first to pose in this frame, also where another add-on has put itself before: what others pose then stays,
+    in renders too, where `flush` writes all that is animated."""
+    handlers = bpy.app.handlers.frame_change_post
+    if after_frame in handlers and handlers[0] != after_frame:
+        handlers.remove(after_frame)
+        handlers.insert(0, after_frame)
 
 
 @persistent
@@ -41,17 +57,20 @@ def before_edit(scene: bpy.types.Scene, *_: object) -> None:
 
 @persistent
 def after_edit(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
-    """Correct again where keys were edited; Blender evaluates once more what is written here.
+    """Correct again where keys were edited, or the frame was animated once more for another window; Blender evaluates
+    once more what is written here.
 
     It must not be asked to from here: where it has just built its relations anew, as for another action, versions
     before 5.2 crash. It then has not told before the evaluation, so that is for later.
     """
-    if depsgraph.mode == "RENDER" or not depsgraph.id_type_updated("ACTION") or not corrected(scene.objects):
+    edited, moved = map(depsgraph.id_type_updated, ("ACTION", "OBJECT"))
+    if depsgraph.mode == "RENDER" or not (edited or moved) or not corrected(scene.objects):
         return
     for ob in blender.live.live_rigs(scene):
-        if not ob.foot_ik.shown:
+        uncovered = blender.live.is_uncovered(ob) if ob.foot_ik.shown else edited
+        if uncovered:
             blender.live.apply(ob, depsgraph, scene.frame_float, blender.live.scene_fps(scene))
-        elif not bpy.app.timers.is_registered(show_again):
+        elif edited and not bpy.app.timers.is_registered(show_again):
             bpy.app.timers.register(show_again, first_interval=0.0)
 
 
@@ -78,10 +97,8 @@ HANDLERS = (("frame_change_pre", before_frame), ("frame_change_post", after_fram
 
 
 def register() -> None:
-    # First of all: what other add-ons pose in the same events then stays, in renders too, where `flush` writes all that
-    # is animated.
     for name, function in HANDLERS:
-        getattr(bpy.app.handlers, name).insert(0, function)
+        getattr(bpy.app.handlers, name).insert(0, function)  # before other add-ons, see `come_first`
     # What was live when the add-on was disabled; while it is being enabled Blender hides the data from it.
     bpy.app.timers.register(show_again, first_interval=0.0)
 

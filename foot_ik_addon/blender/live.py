@@ -110,6 +110,21 @@ def same_rotation(mode: str, a: Sequence[float], b: Sequence[float]) -> bool:
     return near(a, b) or all(map(near, to_matrix(mode, a), to_matrix(mode, b)))
 
 
+def is_uncovered(ob: bpy.types.Object) -> bool:
+    """Whether the channels of a corrected pose hold their animated values: Blender animates a frame once more for each
+    view layer that a window shows, and calls no frame handler for it."""
+    differs = False
+    for kept in ob.foot_ik.base:
+        bone = kept_bone(ob, kept)
+        if bone is None or bone.rotation_mode != kept.mode:
+            return False
+        now = (*bone.location, *bone.scale, *four(read_rotation(bone)))
+        if not near(now, (*kept.location, *kept.scale, *kept.rotation)):
+            return False
+        differs |= not near(now, (*kept.shown_location, *kept.shown_scale, *kept.shown_rotation))
+    return differs
+
+
 def kept_bone(ob: bpy.types.Object, kept: bpy.types.PropertyGroup) -> bpy.types.PoseBone | None:
     """The bone of kept values; one that was renamed since is where it was among the bones. None if it was deleted."""
     bones = ob.pose.bones

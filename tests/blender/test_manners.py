@@ -171,6 +171,7 @@ def test_nothing_that_works_is_loaded_before_there_is_work(as_started, tmp_path)
     scenes.save(tmp_path / "plain.blend")
     scenes.load(tmp_path / "plain.blend")
     assert {name for name in loaded() if not name.startswith("ui")} == {"blender", "blender.handlers"}
+    assert not scenes.rig().is_property_set("foot_ik")
     with bpy.context.temp_override(object=scenes.rig()):
         bpy.ops.foot_ik.detect_legs()
     assert "core.legs" in loaded()
