@@ -8,6 +8,8 @@ round and diagonal under the cosine transform, so a round costs two FFTs.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 ROUNDS, CLOSE = 500, 1e-4
@@ -57,9 +59,16 @@ def extrapolated(track: np.ndarray, pad: int) -> np.ndarray:
 def cosine(x: np.ndarray, inverse: bool = False) -> np.ndarray:
     """The orthogonal cosine transform (DCT-II) of x (N,), or its inverse, by an FFT of the even extension."""
     n = len(x)
-    turn = np.exp(-0.5j * np.pi * np.arange(n) / n)
+    turn, back = half_steps(n)
     if not inverse:
         return (np.fft.rfft(np.concatenate([x, x[::-1]]))[:n] * turn).real * 0.5
     half = np.zeros(n + 1, complex)
-    half[:n] = x * np.conj(turn)
+    half[:n] = x * back
     return np.fft.irfft(half, 2 * n)[:n] * 2
+
+
+@lru_cache(maxsize=32)
+def half_steps(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """(n,): the phases by which the even extension is half a sample off, and their conjugates."""
+    turn = np.exp(-0.5j * np.pi * np.arange(n) / n)
+    return turn, np.conj(turn)

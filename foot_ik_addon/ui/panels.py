@@ -11,6 +11,9 @@ IN_FLOW = {"foot_ik.detect_legs", "foot_ik.plan"}
 """Operators whose buttons are always there, with a line that tells when to press them."""
 
 
+NO_STRETCH = "Controls do not stretch a leg: where it is too short its foot stays short of the ground"
+
+
 class Sidebar:
     bl_space_type = "VIEW_3D"
     bl_region_type = "UI"
@@ -155,17 +158,19 @@ def draw_leg(layout: bpy.types.UILayout, context: bpy.types.Context, leg: bpy.ty
     column = layout.column()
     column.prop(leg, "solver")
     column.prop(leg, "reach")
-    if leg.reach == "STRETCH":
+    if leg.reach == "STRETCH" and handles:
+        draw_text(column, context, NO_STRETCH, "INFO")
+    elif leg.reach == "STRETCH":
         column.prop(leg, "max_stretch", slider=True)
 
 
 def controls_of(ob: bpy.types.Object, leg: bpy.types.PropertyGroup) -> list[str]:
-    """The bones that are written in the place of those of a leg."""
+    """The bones that are written in the place of those of a leg; of controls that cannot be read the advice tells."""
+    text = ob.foot_ik.controls
     try:
-        legs = blender.rig.read_rig(ob).legs
+        return [handle.bone for handle in blender.rig.read_controls(text).legs.get(leg.foot, ())] if text else []
     except blender.rig.Refusal:
         return []
-    return [handle.bone for bones in legs if bones.foot == leg.foot for handle in bones.handles]
 
 
 class FOOT_IK_PT_ground(Subpanel, bpy.types.Panel):
