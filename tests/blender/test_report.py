@@ -172,7 +172,7 @@ def test_contacts_without_ground_are_counted():
     assert missing and made["overall"]["without_ground"] == len(missing)
 
 
-def test_feet_out_of_reach_are_told():
+def test_feet_out_of_reach_are_told(addon):
     """The right foot walks a kerb's height below the left one, and the pelvis does not make up for it."""
     ob = scenes.walker("flat")
     high = bpy.data.objects["Ground"]
@@ -188,6 +188,7 @@ def test_feet_out_of_reach_are_told():
     assert sum(b + 1 - a for a, b in unreached["frames"]) == unreached["count"]
     assert {leg["name"]: leg["unreached"]["count"] for leg in made["legs"]}[unreached["leg"]] > 0
     assert made["overall"]["float"]["after"]["worst"] > 10 * MM
+    assert not addon("blender.store").unpack_plan(ob.foot_ik.plan).notes, "its speed fits"
     assert bpy.ops.foot_ik.bake() == {"FINISHED"}
     assert report()["overall"]["unreached"]["frames"] == unreached["frames"]
 
