@@ -3,9 +3,11 @@
 
     tools/run_tests.py VERSION[,VERSION ...] [PATH ...] [pytest options]
 
-tests/core runs as one process; each file of tests/blender has a process and an empty Blender user folder of its
-own, so that a crash of bpy takes one file only. Two run at a time. Without a PATH tests/core, which needs no Blender,
-runs only once for each Python and NumPy of `environment.VERSIONS`. The last line sums them all up:
+tests/core runs as one process. Each file of tests/blender that is named has a process and an empty Blender user folder
+of its own; without a PATH several files share one, which saves the start of Blender, the installation and the scenes
+that they have in common; a crash of bpy takes those files only. Two processes run at a time. Without a PATH
+tests/core, which needs no Blender, runs only once for each Python and NumPy of `environment.VERSIONS`. The last line
+sums them all up:
 `N passed, N failed, N skipped`; a crash, a time-out and a traceback printed by Blender each count as a failure.
 """
 from __future__ import annotations
@@ -25,32 +27,40 @@ import environment
 ROOT = environment.ROOT
 PROCESSES = 2
 SUITE_SECONDS = 600
+GROUPS = 6
+"""Processes among which a whole run deals the files of tests/blender out, per Blender."""
 TRACEBACK = "Traceback (most recent call last)"
 NO_TESTS_COLLECTED = 5  # pytest's exit code, as when -k selects nothing of this file
 
 
-def suites(paths: list[str]) -> list[str]:
-    """What each process is handed: a folder of tests that need no Blender, or one file of those that do."""
+def suites(paths: list[str]) -> list[list[str]]:
+    """What each process is handed: a folder of tests that need no Blender, or files of those that do."""
+    if not paths:
+        files = blender_files("tests/blender")
+        return [["tests/core"], *(files[i::GROUPS] for i in range(GROUPS))]
     found = []
-    for path in paths or ["tests/core", "tests/blender"]:
+    for path in paths:
         place = ROOT / path.partition("::")[0]
-        if place.is_dir() and "core" not in place.relative_to(ROOT).parts:
-            found += [str(p.relative_to(ROOT)) for p in sorted(place.rglob("test_*.py")) if "gui" not in p.parts]
-        else:
-            found.append(path)
+        is_folder = place.is_dir() and "core" not in place.relative_to(ROOT).parts
+        found += [[file] for file in blender_files(path)] if is_folder else [[path]]
     return found
 
 
-def is_repeated(version: str, suite: str) -> bool:
+def blender_files(folder: str) -> list[str]:
+    """The files of a folder that need a process with Blender."""
+    return [str(p.relative_to(ROOT)) for p in sorted((ROOT / folder).rglob("test_*.py")) if "gui" not in p.parts]
+
+
+def is_repeated(version: str, suite: list[str]) -> bool:
     """Whether these are tests without Blender that another version runs on the same Python and NumPy."""
     first = next(v for v, made_of in environment.VERSIONS.items() if made_of == environment.VERSIONS[version])
-    return suite == "tests/core" and first != version
+    return suite == ["tests/core"] and first != version
 
 
-def run_suite(version: str, suite: str, options: list[str]) -> Counter:
+def run_suite(version: str, suite: list[str], options: list[str]) -> Counter:
     """Run one suite; print a line when it is well, its whole output when it is not."""
     start = time.monotonic()
-    command = [environment.python(version), "-m", "pytest", "--color=no", suite, *options]
+    command = [environment.python(version), "-m", "pytest", "--color=no", *suite, *options]
     with tempfile.TemporaryDirectory(prefix="foot_ik_user_") as user, \
             tempfile.TemporaryFile("w+", errors="replace") as log:
         env = {**os.environ, "BLENDER_USER_RESOURCES": user, "PYTHONUNBUFFERED": "1"}
@@ -71,7 +81,7 @@ def run_suite(version: str, suite: str, options: list[str]) -> Counter:
         trouble = "printed a traceback"
     if trouble:
         count["failed"] += 1
-    head = f"{version:7} {suite}: {summary(count)} in {time.monotonic() - start:.1f} s {trouble}"
+    head = f"{version:7} {' '.join(suite)}: {summary(count)} in {time.monotonic() - start:.1f} s {trouble}"
     print(f"{head}\n{output}" if count["failed"] else head, flush=True)
     return count
 

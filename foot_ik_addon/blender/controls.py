@@ -52,10 +52,20 @@ def find_controls(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig, frames
                 return found_controls(trials, rig, {foot: handles for foot, handles in legs.items() if handles})
     finally:
         scene.frame_set(kept[0], subframe=kept[1])
+    target = outside_target(ob)
+    if held and target:
+        raise Refusal(f"The bone {held} is moved by a constraint to the object {target}: make a bone of {ob.name} the "
+                      f"target, or {TO_FK} first")
     if held:
         raise Refusal(f"The bone {held} is moved by a constraint, and no bone of {ob.name} takes its foot along: "
                       f"{TO_FK} first, or mute the constraint")
     return ""
+
+
+def outside_target(ob: bpy.types.Object) -> str:
+    """The object that an IK chain of an armature follows instead of a bone of its own; empty for none."""
+    targets = (c.target for bone in ob.pose.bones for c in bone.constraints if c.type == "IK" and not c.mute)
+    return next((target.name for target in targets if target not in (None, ob)), "")
 
 
 def found_controls(trials: Trials, rig: Rig, legs: dict[str, list[Handle]]) -> str:

@@ -1,24 +1,47 @@
-"""The application handlers: thin, and undone in reverse."""
+"""The application handlers: thin, and undone in reverse. Where nothing is corrected they load nothing either."""
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import bpy
 from bpy.app.handlers import persistent
 
-from . import live
-from .snapshot import refilled
+from .. import blender
+
+
+def corrected(objects: Iterable[bpy.types.Object]) -> list[bpy.types.Object]:
+    """The armatures that are corrected live, or show a corrected pose now.
+
+    Others are not even asked for their settings: Blender would store some in them.
+    """
+    return [ob for ob in objects if ob.type == "ARMATURE" and ob.is_property_set("foot_ik")
+            and (ob.foot_ik.enabled or ob.foot_ik.shown)]
 
 
 @persistent
 def before_frame(scene: bpy.types.Scene, *_: object) -> None:
     """Hand the animated pose to Blender's evaluation."""
-    for ob in live.shown_rigs(scene.objects):
-        live.restore(ob)
+    rigs = corrected(scene.objects)
+    for ob in rigs:
+        blender.live.restore(ob)
+    if rigs:
+        come_first()
+
+
+def come_first() -> None:
+    """Be the first to pose in this frame, also where another add-on has put itself before: what others pose then stays,
+    in renders too, where `flush` writes all that is animated."""
+    handlers = bpy.app.handlers.frame_change_post
+    if after_frame in handlers and handlers[0] != after_frame:
+        handlers.remove(after_frame)
+        handlers.insert(0, after_frame)
 
 
 @persistent
 def after_frame(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     """Correct what Blender has evaluated, in the viewport and in renders."""
-    live.apply(live.live_rigs(scene), depsgraph, scene.frame_float, live.scene_fps(scene))
+    if corrected(scene.objects):
+        blender.live.apply(blender.live.live_rigs(scene), depsgraph, scene.frame_float, blender.live.scene_fps(scene))
 
 
 @persistent
@@ -27,39 +50,43 @@ def before_edit(scene: bpy.types.Scene, *_: object) -> None:
     handler."""
     graphs = [layer.depsgraph for layer in scene.view_layers]
     if any(graph and graph.id_type_updated("ACTION") for graph in graphs):
-        for ob in live.shown_rigs(scene.objects):
-            live.restore(ob)
+        for ob in corrected(scene.objects):
+            blender.live.restore(ob)
 
 
 @persistent
 def after_edit(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
-    """Correct again where keys were edited; Blender evaluates once more what is written here.
+    """Correct again where keys were edited, or the frame was animated once more for another window; Blender evaluates
+    once more what is written here.
 
     It must not be asked to from here: where it has just built its relations anew, as for another action, versions
     before 5.2 crash. It then has not told before the evaluation, so that is for later.
     """
-    if depsgraph.mode == "RENDER" or not depsgraph.id_type_updated("ACTION"):
+    edited, moved = map(depsgraph.id_type_updated, ("ACTION", "OBJECT"))
+    if depsgraph.mode == "RENDER" or not (edited or moved) or not corrected(scene.objects):
         return
+    live = blender.live
     rigs = live.live_rigs(scene)
-    if any(ob.foot_ik.shown for ob in rigs) and not bpy.app.timers.is_registered(show_again):
+    bare = [ob for ob in rigs if (live.is_uncovered(ob) if ob.foot_ik.shown else edited)]
+    live.apply(bare, depsgraph, scene.frame_float, live.scene_fps(scene))
+    if edited and len(bare) < len(rigs) and not bpy.app.timers.is_registered(show_again):
         bpy.app.timers.register(show_again, first_interval=0.0)
-    live.apply([ob for ob in rigs if not ob.foot_ik.shown], depsgraph, scene.frame_float, live.scene_fps(scene))
 
 
 @persistent
 def before_save(*_: object) -> None:
     """Keep the corrected pose out of the file."""
-    for ob in live.shown_rigs(bpy.data.objects):
-        live.restore(ob)
-        refilled(ob.foot_ik, "base", 0)
+    for ob in corrected(bpy.data.objects):
+        if ob.foot_ik.shown:
+            blender.live.restore(ob)
+            blender.snapshot.refilled(ob.foot_ik, "base", 0)
 
 
 @persistent
 def show_again(*_: object) -> None:
     """Show the corrected pose after a save, an undo, a redo or a load."""
-    for ob in bpy.data.objects:
-        if ob.type == "ARMATURE" and (ob.foot_ik.enabled or ob.foot_ik.shown):
-            live.refresh(ob)
+    for ob in corrected(bpy.data.objects):
+        blender.live.refresh(ob)
 
 
 HANDLERS = (("frame_change_pre", before_frame), ("frame_change_post", after_frame),
@@ -69,10 +96,8 @@ HANDLERS = (("frame_change_pre", before_frame), ("frame_change_post", after_fram
 
 
 def register() -> None:
-    # First of all: what other add-ons pose in the same events then stays, in renders too, where `flush` writes all that
-    # is animated.
     for name, function in HANDLERS:
-        getattr(bpy.app.handlers, name).insert(0, function)
+        getattr(bpy.app.handlers, name).insert(0, function)  # before other add-ons, see `come_first`
     # What was live when the add-on was disabled; while it is being enabled Blender hides the data from it.
     bpy.app.timers.register(show_again, first_interval=0.0)
 
@@ -84,5 +109,5 @@ def unregister() -> None:
         handlers = getattr(bpy.app.handlers, name)
         if function in handlers:
             handlers.remove(function)
-    for ob in live.shown_rigs(bpy.data.objects):
-        live.restore(ob)
+    for ob in corrected(bpy.data.objects):
+        blender.live.restore(ob)

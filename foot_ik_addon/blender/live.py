@@ -87,23 +87,17 @@ def restore(ob: bpy.types.Object) -> None:
     settings = ob.foot_ik
     if not settings.shown:
         return
-    base = settings.base
-    pairs = [(k, bone) for k, kept in enumerate(base) if (bone := kept_bone(ob, kept)) is not None]
-    rows, bones = [k for k, _ in pairs], [bone for _, bone in pairs]
-    now = read_channels(ob, [bone.name for bone in bones])
+    bones, now, was, put = held(ob)
     for field in FIELDS:
-        here = getattr(now, field)
-        animated, shown = (column(base, prefix + field, here.shape[1])[rows] for prefix in ("", "shown_"))
-        ours = (np.abs(here - shown) < ROUNDED).all(1)
-        differs = (here != animated).any(1)
+        here, animated, shown = (getattr(channels, field) for channels in (now, was, put))
+        ours, differs = (np.abs(here - shown) < ROUNDED).all(1), (here != animated).any(1)
         for i, (bone, mode) in enumerate(zip(bones, now.modes, strict=True)):
             values = animated[i].tolist()
             if field != "rotation":
                 if ours[i] and differs[i]:
                     setattr(bone, field, values)
-            elif mode != base[rows[i]].mode:  # Blender has turned what was shown into another mode
-                turn = to_matrix(base[rows[i]].mode, values)
-                write_rotation(bone, in_mode(turn, mode, read_rotation(bone)))
+            elif mode != was.modes[i]:  # Blender has turned what was shown into another mode
+                write_rotation(bone, in_mode(to_matrix(was.modes[i], values), mode, read_rotation(bone)))
             elif differs[i] and (ours[i] or same_rotation(mode, here[i].tolist(), shown[i].tolist())):
                 write_rotation(bone, values)
     settings.shown = False
@@ -113,6 +107,30 @@ def restore(ob: bpy.types.Object) -> None:
 def same_rotation(mode: str, a: Sequence[float], b: Sequence[float]) -> bool:
     """Whether channels of a rotation mode, which has several values for one rotation, turn a bone the same way."""
     return bool(np.abs(np.array(to_matrix(mode, a)) - to_matrix(mode, b)).max() < ROUNDED)
+
+
+def is_uncovered(ob: bpy.types.Object) -> bool:
+    """Whether the channels of a corrected pose hold their animated values: Blender animates a frame once more for each
+    view layer that a window shows, and calls no frame handler for it."""
+    bones, now, was, put = held(ob)
+    if len(bones) < len(ob.foot_ik.base) or now.modes != was.modes:
+        return False
+    gaps = [max(np.abs(getattr(now, field) - getattr(of, field)).max() for field in FIELDS) for of in (was, put)]
+    return gaps[0] < ROUNDED <= gaps[1]
+
+
+def held(ob: bpy.types.Object) -> tuple[list[bpy.types.PoseBone], BoneChannels, BoneChannels, BoneChannels]:
+    """The bones of a corrected pose, what their channels hold now, their animated values and what was written."""
+    base = ob.foot_ik.base
+    there = [(k, bone) for k, kept in enumerate(base) if (bone := kept_bone(ob, kept)) is not None]
+    rows, bones = [k for k, _ in there], [bone for _, bone in there]
+    modes = [base[k].mode for k in rows]
+
+    def kept(prefix: str) -> BoneChannels:
+        fields = zip(FIELDS, (4, 3, 3), strict=True)
+        return BoneChannels(modes, *(column(base, prefix + field, size)[rows] for field, size in fields))
+
+    return bones, read_channels(ob, [bone.name for bone in bones]), kept(""), kept("shown_")
 
 
 def kept_bone(ob: bpy.types.Object, kept: bpy.types.PropertyGroup) -> bpy.types.PoseBone | None:

@@ -24,6 +24,8 @@ from .sampling import frame_range, leg_length, to_clip
 from .snapshot import put_back, refilled, settings_kept, values_of
 from .store import pack_plan, pack_sole
 
+SKATE = 0.3
+"""Legs per second by which standing feet slip where the speed does not fit the steps."""
 Steps = Generator[float, None, list[str]]
 """Yields the share done and returns sentences for the user."""
 
@@ -85,7 +87,7 @@ def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
         plan = make_plan(clip, ground, options)
         report = plan_report(ob, rig, sample, fps, ground, plan, unit, weights)
         report["stepped_because"] = why
-        notes = notes_on(plan)
+        notes = notes_on(plan) + notes_on_speed(report, fps)
         settings.controls = controls
         settings.plan = pack_plan(plan, frames[0], [leg.foot for leg in rig.legs], notes, unit)
         for item, sole in zip(used_legs(ob), plan.soles, strict=True):
@@ -181,6 +183,15 @@ def notes_on(plan: Plan) -> list[str]:
         out.append("1 contact found no ground within reach and keeps its animation" if missing == 1 else
                    f"{missing} contacts found no ground within reach and keep their animation")
     return out
+
+
+def notes_on_speed(report: dict, fps: float) -> list[str]:
+    """Whether legs do not reach where feet are locked that skate along in the animation, by the report on a plan."""
+    skate = (report["overall"]["slide"]["before"]["mean_of_leg"] or 0.0) * fps
+    if skate < SKATE or not report["overall"]["unreached"]["count"]:
+        return []
+    return ["The speed of the character does not fit its steps, so that locked feet get out of reach: move it faster "
+            "or slower until standing feet do not skate, or lower Lock"]
 
 
 def plan_state(scene: bpy.types.Scene, ob: bpy.types.Object) -> str:

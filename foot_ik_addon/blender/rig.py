@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import bpy
 
-from .handles import Handle, unpack_controls
+from .handles import Controls, Handle, unpack_controls
 
 
 class Refusal(Exception):
@@ -103,11 +103,7 @@ def with_controls(ob: bpy.types.Object, rig: Rig, text: str) -> Rig:
     """A rig that is moved by the controls of a text; by its own bones where that is empty."""
     if not text:
         return rig
-    try:
-        controls = unpack_controls(text)
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise Refusal("The saved controls cannot be read: press Plan to find them anew") from None
-    legs = []
+    controls, legs = read_controls(text), []
     for leg in rig.legs:
         handles = controls.legs.get(leg.foot, ())
         bends = any(h.follows == leg.toe for h in handles) if handles else leg.bends
@@ -117,6 +113,14 @@ def with_controls(ob: bpy.types.Object, rig: Rig, text: str) -> Rig:
     if gone:
         raise Refusal(f"The control {gone[0]} is no longer there: press Plan to find the controls of the legs anew")
     return rig
+
+
+def read_controls(text: str) -> Controls:
+    """The controls that are kept in the settings; raises `Refusal` where they cannot be read."""
+    try:
+        return unpack_controls(text)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise Refusal("The saved controls cannot be read: press Plan to find them anew") from None
 
 
 def read_leg(ob: bpy.types.Object, leg: bpy.types.PropertyGroup) -> LegBones:

@@ -82,9 +82,16 @@ def extrapolated(track: np.ndarray, pad: int) -> np.ndarray:
 def cosine(x: np.ndarray, inverse: bool = False) -> np.ndarray:
     """The orthogonal cosine transforms (DCT-II) of x (..., N), or their inverse, by FFTs of the even extension."""
     n = x.shape[-1]
-    turn = np.exp(-0.5j * np.pi * np.arange(n) / n)
+    turn, back = half_steps(n)
     if not inverse:
         return (np.fft.rfft(np.concatenate([x, x[..., ::-1]], -1))[..., :n] * turn).real * 0.5
     half = np.zeros((*x.shape[:-1], n + 1), complex)
-    half[..., :n] = x * np.conj(turn)
+    half[..., :n] = x * back
     return np.fft.irfft(half, 2 * n)[..., :n] * 2
+
+
+@lru_cache(maxsize=32)
+def half_steps(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """(n,): the phases by which the even extension is half a sample off, and their conjugates."""
+    turn = np.exp(-0.5j * np.pi * np.arange(n) / n)
+    return turn, np.conj(turn)

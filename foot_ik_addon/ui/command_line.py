@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 
 import bpy
 
-from ..blender import batch
-from ..blender.batch import Outcome
-from ..blender.reporting import report_state
+from .. import blender
 from . import report_text
 from .properties import BAKE_TARGETS
 
@@ -82,21 +80,21 @@ def is_writable(path: str) -> bool:
 
 def chosen(scene: bpy.types.Scene, options: Namespace) -> list[str]:
     """Names of the objects to work on, each once."""
-    return list(dict.fromkeys(options.objects or [ob.name for ob in batch.animated_rigs(scene)]))
+    return list(dict.fromkeys(options.objects or [ob.name for ob in blender.batch.animated_rigs(scene)]))
 
 
-def attempt(scene: bpy.types.Scene, name: str, options: Namespace) -> Outcome:
+def attempt(scene: bpy.types.Scene, name: str, options: Namespace) -> blender.batch.Outcome:
     """Do what the command says with one object."""
     ob = scene.objects.get(name)
     if ob is None or ob.type != "ARMATURE":
-        return Outcome(name, f"The scene {scene.name} has no armature called {name}: check --object")
+        return blender.batch.Outcome(name, f"The scene {scene.name} has no armature called {name}: check --object")
     if options.command == "report":
-        return batch.outcome(ob, batch.report_rig(ob))
+        return blender.batch.outcome(ob, blender.batch.report_rig(ob))
     if options.command == "plan":
-        return batch.outcome(ob, batch.plan_rig(scene, ob))
+        return blender.batch.outcome(ob, blender.batch.plan_rig(scene, ob))
     start = scene.frame_start if options.frame_start is None else options.frame_start
     end = scene.frame_end if options.frame_end is None else options.frame_end
-    return batch.outcome(ob, batch.bake_rig(scene, ob, start, end, options.step, options.target))
+    return blender.batch.outcome(ob, blender.batch.bake_rig(scene, ob, start, end, options.step, options.target))
 
 
 def save(path: str) -> str:
@@ -108,16 +106,18 @@ def save(path: str) -> str:
     return ""
 
 
-def as_json(scene: bpy.types.Scene, command: str, found: list[Outcome], problem: str, output: str) -> dict:
+def as_json(scene: bpy.types.Scene, command: str, found: list[blender.batch.Outcome], problem: str, output: str
+            ) -> dict:
     """What was done, for programs."""
+    state = blender.reporting.report_state
     rows = [{"name": o.name, "done": not o.refused, "refused": o.refused or None, "notes": o.notes,
-             "report": o.report, "report_state": report_state(scene, scene.objects[o.name]) if o.report else None}
+             "report": o.report, "report_state": o.report and state(scene, scene.objects[o.name])}
             for o in found]
     return {"version": 1, "command": command, "file": bpy.data.filepath or None, "scene": scene.name,
             "output": output or None, "problem": problem or None, "objects": rows}
 
 
-def print_text(scene: bpy.types.Scene, found: list[Outcome], problem: str, output: str) -> None:
+def print_text(scene: bpy.types.Scene, found: list[blender.batch.Outcome], problem: str, output: str) -> None:
     """What was done, for people: tables on stdout, what was refused on stderr."""
     for o in found:
         if o.report:

@@ -4,8 +4,7 @@ from __future__ import annotations
 import bpy
 from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
 
-from ..blender import live
-from ..blender.snapshot import put_back, values_of
+from .. import blender
 from . import state
 from .fixes import Fix
 
@@ -126,7 +125,7 @@ class FOOT_IK_OT_contact_add(OnContacts, bpy.types.Operator):
             self.report({"ERROR"}, f"{leg} is in contact at frame {frame} already: split that contact, or go to a "
                         "frame in which the foot is in the air")
             return {"CANCELLED"}
-        last = frame + max(1, round(NEW_CONTACT * live.scene_fps(scene)))
+        last = frame + max(1, round(NEW_CONTACT * blender.live.scene_fps(scene)))
         contact = settings.contacts.add()
         contact.leg, contact.mode, contact.edited = leg, "LOCK", True
         contact.start, contact.end = frame, min([last, *(c.start - 1 for c in others if c.start > frame)])
@@ -216,11 +215,11 @@ class FOOT_IK_OT_contact_split(OnContact, bpy.types.Operator):
             self.report({"ERROR"}, f"Frame {frame} is not well inside of this contact, which lasts from "
                         f"{contact.start} to {contact.end}: go to a frame in its middle, or make the gap smaller")
             return {"CANCELLED"}
-        values = values_of(contact) | {"start": start, "edited": True}
+        values = blender.snapshot.values_of(contact) | {"start": start, "edited": True}
         settings.contacts.add()
         first, second = settings.contacts[settings.active_contact], settings.contacts[-1]
         first.end = end
-        put_back(second, values)
+        blender.snapshot.put_back(second, values)
         return {"FINISHED"}
 
 

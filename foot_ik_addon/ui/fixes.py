@@ -4,7 +4,7 @@ from __future__ import annotations
 import bpy
 from bpy.props import EnumProperty, StringProperty
 
-from ..blender import live
+from .. import blender
 from .operators import OnArmature
 
 
@@ -45,7 +45,7 @@ class FOOT_IK_OT_use_pose_position(Fix, bpy.types.Operator):
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         context.object.data.pose_position = "POSE"
-        live.refresh(context.object)
+        blender.live.refresh(context.object)
         return {"FINISHED"}
 
 
@@ -57,7 +57,7 @@ class FOOT_IK_OT_show_armature(Fix, bpy.types.Operator):
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         context.object.hide_viewport = False
-        live.refresh(context.object)
+        blender.live.refresh(context.object)
         return {"FINISHED"}
 
 
@@ -73,7 +73,7 @@ class FOOT_IK_OT_disconnect_pelvis(Fix, bpy.types.Operator):
             self.report({"ERROR"}, f"The bones of {ob.name} belong to another file: disconnect the pelvis there")
             return {"CANCELLED"}
         mode = ob.mode
-        live.restore(ob)
+        blender.live.restore(ob)
         bpy.ops.object.mode_set(mode="EDIT")
         try:
             bone = ob.data.edit_bones.get(ob.foot_ik.pelvis)
@@ -81,7 +81,7 @@ class FOOT_IK_OT_disconnect_pelvis(Fix, bpy.types.Operator):
                 bone.use_connect = False
         finally:
             bpy.ops.object.mode_set(mode=mode)
-        live.refresh(ob)
+        blender.live.refresh(ob)
         return {"FINISHED"}
 
 
@@ -101,7 +101,7 @@ class FOOT_IK_OT_mute_constraint(Fix, bpy.types.Operator):
             self.report({"ERROR"}, f"There is no constraint {self.constraint} on a bone called {self.bone}")
             return {"CANCELLED"}
         constraint.mute = True
-        live.refresh(context.object)
+        blender.live.refresh(context.object)
         return {"FINISHED"}
 
 
@@ -116,7 +116,7 @@ class FOOT_IK_OT_set_ground_source(Fix, bpy.types.Operator):
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         context.object.foot_ik.ground_source = self.source
-        live.refresh(context.object)
+        blender.live.refresh(context.object)
         return {"FINISHED"}
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import bpy
 
-from ..blender import live
+from .. import blender
 from .fixes import Fix
 
 
@@ -34,7 +34,7 @@ class FOOT_IK_OT_leg_add(Fix, bpy.types.Operator):
         leg = settings.legs.add()
         leg.name = next(name for name in map("Leg {}".format, range(1, 999)) if name not in names)
         settings.active_leg = len(settings.legs) - 1
-        live.refresh(ob)
+        blender.live.refresh(ob)
         return {"FINISHED"}
 
 
@@ -51,10 +51,10 @@ class FOOT_IK_OT_leg_remove(Fix, bpy.types.Operator):
     def execute(self, context: bpy.types.Context) -> set[str]:
         ob = context.object
         settings = ob.foot_ik
-        live.restore(ob)
+        blender.live.restore(ob)
         settings.legs.remove(settings.active_leg)
         settings.active_leg = max(0, min(settings.active_leg, len(settings.legs) - 1))
-        live.refresh(ob)
+        blender.live.refresh(ob)
         return {"FINISHED"}
 
 

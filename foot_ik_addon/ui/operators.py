@@ -6,10 +6,7 @@ import time
 import bpy
 from bpy.props import EnumProperty, IntProperty
 
-from ..blender import live, planning
-from ..blender.bake import bake
-from ..blender.reporting import read_report
-from ..blender.rig import Refusal
+from .. import blender
 from . import report_text, state
 from .properties import BAKE_TARGETS
 
@@ -53,11 +50,11 @@ class Stepped(OnArmature):
     """An operator whose work is a generator of progress; in a window it runs between the events of the user."""
 
     bl_options = {"REGISTER", "UNDO"}
-    _steps: planning.Steps | None = None
+    _steps = None
     _timer = None
     _object = ""
 
-    def steps(self, context: bpy.types.Context) -> planning.Steps:
+    def steps(self, context: bpy.types.Context) -> blender.planning.Steps:
         """The work; raises `Refusal`."""
         raise NotImplementedError
 
@@ -103,7 +100,7 @@ class Stepped(OnArmature):
         self._steps.close()
         self.finish(context)
 
-    def advance(self, steps: planning.Steps, context: bpy.types.Context | None = None) -> set[str] | None:
+    def advance(self, steps: blender.planning.Steps, context: bpy.types.Context | None = None) -> set[str] | None:
         """One step of the work; what the operator returns when that was the last."""
         try:
             share = next(steps)
@@ -112,7 +109,7 @@ class Stepped(OnArmature):
             for note in end.value or ():
                 self.report({"WARNING"}, REPORT_PREFIX + note)
             return {"FINISHED"}
-        except Refusal as refusal:
+        except blender.rig.Refusal as refusal:
             self.report({"ERROR"}, str(refusal))
             return {"CANCELLED"}
         if context is not None:
@@ -130,7 +127,7 @@ class Stepped(OnArmature):
         context.workspace.status_text_set(None)
         ob = bpy.data.objects.get(self._object)
         if ob is not None:
-            live.refresh(ob)
+            blender.live.refresh(ob)
         for area in context.screen.areas if context.screen else ():
             area.tag_redraw()
 
@@ -143,7 +140,7 @@ class Measured(Stepped):
 
     def tell(self) -> None:
         scene, ob = bpy.context.scene, bpy.context.object
-        report = read_report(ob)
+        report = blender.reporting.read_report(ob)
         if report is not None and report["made_by"] == self.made_by:
             print(report_text.table(scene, report, ob.name))
             self.report({"INFO"}, REPORT_PREFIX + report_text.sentence(scene, report))
@@ -155,8 +152,8 @@ class FOOT_IK_OT_detect_legs(Stepped, bpy.types.Operator):
     bl_idname = "foot_ik.detect_legs"
     bl_label = "Detect Legs"
 
-    def steps(self, context: bpy.types.Context) -> planning.Steps:
-        return planning.detect_legs(context.scene, context.object)
+    def steps(self, context: bpy.types.Context) -> blender.planning.Steps:
+        return blender.planning.detect_legs(context.scene, context.object)
 
 
 class FOOT_IK_OT_plan(Measured, bpy.types.Operator):
@@ -166,8 +163,8 @@ class FOOT_IK_OT_plan(Measured, bpy.types.Operator):
     bl_label = "Plan"
     made_by = "PLAN"
 
-    def steps(self, context: bpy.types.Context) -> planning.Steps:
-        return planning.plan_clip(context.scene, context.object)
+    def steps(self, context: bpy.types.Context) -> blender.planning.Steps:
+        return blender.planning.plan_clip(context.scene, context.object)
 
 
 class FOOT_IK_OT_toggle(Stepped, bpy.types.Operator):
@@ -176,8 +173,8 @@ class FOOT_IK_OT_toggle(Stepped, bpy.types.Operator):
     bl_idname = "foot_ik.toggle"
     bl_label = "Live"
 
-    def steps(self, context: bpy.types.Context) -> planning.Steps:
-        return planning.toggle(context.scene, context.object)
+    def steps(self, context: bpy.types.Context) -> blender.planning.Steps:
+        return blender.planning.toggle(context.scene, context.object)
 
     def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
         settings = context.object.foot_ik
@@ -198,11 +195,11 @@ class FOOT_IK_OT_bake(Measured, bpy.types.Operator):
     step: IntProperty(name="Step", description="Frames from key to key", default=1, min=1)
     target: EnumProperty(name="Target", description="Where the keys go", default="NEW_ACTION", items=BAKE_TARGETS)
 
-    def steps(self, context: bpy.types.Context) -> planning.Steps:
+    def steps(self, context: bpy.types.Context) -> blender.planning.Steps:
         scene, given = context.scene, self.properties.is_property_set
         start = self.frame_start if given("frame_start") else scene.frame_start
         end = self.frame_end if given("frame_end") else scene.frame_end
-        return bake(scene, context.object, start, end, self.step, self.target)
+        return blender.bake.bake(scene, context.object, start, end, self.step, self.target)
 
 
 class FOOT_IK_OT_clear(OnArmature, bpy.types.Operator):
@@ -213,7 +210,7 @@ class FOOT_IK_OT_clear(OnArmature, bpy.types.Operator):
     bl_options = {"REGISTER", "UNDO"}
 
     def execute(self, context: bpy.types.Context) -> set[str]:
-        planning.clear(context.object)
+        blender.planning.clear(context.object)
         return {"FINISHED"}
 
 

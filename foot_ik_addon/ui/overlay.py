@@ -4,15 +4,17 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import blf
 import bpy
 import gpu
-import numpy as np
 from gpu_extras.batch import batch_for_shader
 
-from ..blender import prints
-from ..blender.rig import Refusal, used_legs
+from .. import blender
+
+if TYPE_CHECKING:
+    import numpy as np
 
 COLOURS = ((1.0, 0.42, 0.12), (0.18, 0.62, 1.0), (0.55, 0.85, 0.2), (0.85, 0.35, 0.9))
 """Of the first leg, the second and so on, over again."""
@@ -34,7 +36,7 @@ def guarded(draw: Callable[[bpy.types.Context], None]) -> Callable[[], None]:
             overlay = getattr(context.space_data, "overlay", None)
             if overlay is not None and overlay.show_overlays:
                 draw(context)
-        except Refusal:
+        except blender.rig.Refusal:
             pass  # the panel says it
         except Exception as error:
             if repr(error) not in _failures:
@@ -50,10 +52,9 @@ def planned_rigs(context: bpy.types.Context) -> list[bpy.types.Object]:
             and ob.visible_in_viewport_get(context.space_data)]
 
 
-def coloured(legs: np.ndarray, corners: int, alpha: float) -> np.ndarray:
-    """(N * corners, 4): the colours of figures that belong to legs (N,)."""
-    colours = np.array([(*c, alpha) for c in COLOURS], np.float32)[legs % len(COLOURS)]
-    return np.repeat(colours, corners, 0)
+def coloured(legs: np.ndarray, corners: int, alpha: float) -> list[tuple[float, ...]]:
+    """N * corners colours of figures that belong to legs (N,)."""
+    return [(*COLOURS[leg % len(COLOURS)], alpha) for leg in legs.tolist() for _ in range(corners)]
 
 
 # Footprints
@@ -86,13 +87,13 @@ def draw_batches(found: list[tuple], thickness: float) -> None:
 def batches(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, frame: float) -> list[tuple]:
     """(batch, shader, depth test, line width in pixels) of what is drawn of one rig."""
     settings = ob.foot_ik
-    saved = prints.unpack_prints(settings.footprints)
-    carriers, lit = prints.carriers_now(ob, saved, depsgraph), prints.lit_at(saved, frame)
+    saved = blender.prints.unpack_prints(settings.footprints)
+    carriers, lit = blender.prints.carriers_now(ob, saved, depsgraph), blender.prints.lit_at(saved, frame)
     key = settings.footprints, carriers.tobytes(), lit.tobytes(), settings.show_footprints, settings.show_rays
     if key not in _batches:
         while len(_batches) >= MOST_BATCHES:
             _batches.pop(next(iter(_batches)))
-        shapes = prints.shapes(saved, carriers, lit)
+        shapes = blender.prints.shapes(saved, carriers, lit)
         figures = []
         if settings.show_footprints:  # what is stood on shows through the shoe
             figures = [(shapes.outlines, shapes.outline_legs, THIN, "LESS_EQUAL", 1.5),
@@ -103,7 +104,7 @@ def batches(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, frame: float) 
         _batches[key] = [batch_of(*figure) for figure in figures if len(figure[0])]
     out = list(_batches[key])
     if settings.show_rays:
-        lines, legs = prints.rays(ob, depsgraph, frame)
+        lines, legs = blender.prints.rays(ob, depsgraph, frame)
         out += [batch_of(lines, legs, RAY, "NONE", 1.5)] if len(lines) else []
     return out
 
@@ -111,7 +112,7 @@ def batches(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, frame: float) 
 def batch_of(points: np.ndarray, legs: np.ndarray, alpha: float, test: str, width: float) -> tuple:
     """A batch of lines (N, 2, 3) with a width in pixels, or of triangles (N, 3, 3), and how it is drawn."""
     shader = gpu.shader.from_builtin("POLYLINE_FLAT_COLOR" if width else "FLAT_COLOR")
-    content = {"pos": points.reshape(-1, 3).astype(np.float32), "color": coloured(legs, points.shape[1], alpha)}
+    content = {"pos": points.reshape(-1, 3).astype("float32"), "color": coloured(legs, points.shape[1], alpha)}
     return batch_for_shader(shader, "LINES" if width else "TRIS", content), shader, test, width
 
 
@@ -142,7 +143,7 @@ def strip(
     first, last = ((scene.frame_preview_start, scene.frame_preview_end) if preview else
                    (scene.frame_start, scene.frame_end))
     row, gap, x0 = ROW * scale, GAP * scale, left + NAMES * scale
-    legs = used_legs(ob)
+    legs = blender.rig.used_legs(ob)
     top = bottom + len(legs) * (row + gap) + gap
     per_frame = max(right - x0, 1.0) / (last + 1 - first)
 

@@ -3,16 +3,15 @@ from __future__ import annotations
 
 import bpy
 
-from ..blender import advice
-from ..blender.advice import Advice
-from ..blender.refusals import baked_frames
-from ..blender.rig import Refusal, read_rig
-from ..blender.store import unpack_plan
+from .. import blender
 from . import operators, state
 from .wrapping import draw_text
 
 IN_FLOW = {"foot_ik.detect_legs", "foot_ik.plan"}
 """Operators whose buttons are always there, with a line that tells when to press them."""
+
+
+NO_STRETCH = "Controls do not stretch a leg: where it is too short its foot stays short of the ground"
 
 
 class Sidebar:
@@ -33,7 +32,7 @@ class Subpanel(Sidebar):
         return ob is not None and ob.type == "ARMATURE" and ob.library is None
 
 
-def draw_advice(layout: bpy.types.UILayout, context: bpy.types.Context, item: Advice) -> None:
+def draw_advice(layout: bpy.types.UILayout, context: bpy.types.Context, item: blender.advice.Advice) -> None:
     """A box that says what is wrong, with the button that puts it right."""
     column = layout.box().column()
     text = column.column()
@@ -52,7 +51,7 @@ class FOOT_IK_PT_main(Sidebar, bpy.types.Panel):
         layout, scene, ob = self.layout, context.scene, context.object
         layout.use_property_split = True
         layout.use_property_decorate = False
-        found = advice.advise(ob, scene)
+        found = blender.advice.advise(ob, scene)
         if ob is None or ob.type != "ARMATURE" or ob.library is not None:
             for item in found:
                 draw_advice(layout, context, item)
@@ -97,10 +96,10 @@ def state_text(scene: bpy.types.Scene, ob: bpy.types.Object) -> tuple[str, str]:
     if not settings.plan:
         return "Legs are set up, not planned yet", "INFO"
     try:
-        saved = unpack_plan(settings.plan)
-    except Refusal as refusal:
+        saved = blender.store.unpack_plan(settings.plan)
+    except blender.rig.Refusal as refusal:
         return str(refusal), "ERROR"
-    baked = baked_frames(ob)
+    baked = blender.refusals.baked_frames(ob)
     if baked:  # the bake is another clip than that which was planned, but nothing is amiss
         return "Baked frames " + ", ".join(f"{first}\u2013{last}" for first, last in baked), "CHECKMARK"
     if state.plan_state(scene, ob) == "STALE":
@@ -159,15 +158,18 @@ def draw_leg(layout: bpy.types.UILayout, context: bpy.types.Context, leg: bpy.ty
     column = layout.column()
     column.prop(leg, "solver")
     column.prop(leg, "reach")
-    if leg.reach == "STRETCH":
+    if leg.reach == "STRETCH" and handles:
+        draw_text(column, context, NO_STRETCH, "INFO")
+    elif leg.reach == "STRETCH":
         column.prop(leg, "max_stretch", slider=True)
 
 
 def controls_of(ob: bpy.types.Object, leg: bpy.types.PropertyGroup) -> list[str]:
-    """The bones that are written in the place of those of a leg."""
+    """The bones that are written in the place of those of a leg; of controls that cannot be read the advice tells."""
+    text = ob.foot_ik.controls
     try:
-        return [handle.bone for bones in read_rig(ob).legs if bones.foot == leg.foot for handle in bones.handles]
-    except Refusal:
+        return [handle.bone for handle in blender.rig.read_controls(text).legs.get(leg.foot, ())] if text else []
+    except blender.rig.Refusal:
         return []
 
 

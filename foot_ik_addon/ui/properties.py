@@ -14,7 +14,7 @@ from bpy.props import (
     StringProperty,
 )
 
-from ..blender import live
+from .. import blender
 from . import state
 
 OVERRIDABLE: set = {"LIBRARY_OVERRIDABLE"}
@@ -33,12 +33,12 @@ BAKE_TARGETS = (
 
 def refresh(settings: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
     """Show the corrected pose after a setting that acts live has changed."""
-    live.refresh(settings.id_data)
+    blender.live.refresh(settings.id_data)
 
 
 def switch(settings: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
     """Show or hide the corrected pose."""
-    live.switch(settings.id_data)
+    blender.live.switch(settings.id_data)
 
 
 def mark_edited(contact: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:

@@ -11,10 +11,8 @@ import time
 import bpy
 from bpy.app.handlers import persistent
 
-from ..blender import live, planning
-from ..blender.curves import ground_obstacle, obstacle
-from ..blender.fingerprint import fingerprint
-from ..blender.rig import Refusal, read_rig
+from .. import blender
+from ..blender.handlers import corrected
 
 PAUSE = 0.5
 """Seconds without an edit."""
@@ -29,9 +27,9 @@ _tried: dict[int, str] = {}
 
 
 @persistent
-def after_edit(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
+def after_edit(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     """Follow what Blender evaluates anew."""
-    if depsgraph.mode != "RENDER":
+    if depsgraph.mode != "RENDER" and corrected(scene.objects):
         edited()
 
 
@@ -49,7 +47,8 @@ def after_pause() -> float | None:
     if rest > 0 or is_busy():
         return max(rest, PAUSE / 2)
     scenes = {window.scene for window in bpy.context.window_manager.windows}
-    if sum(replan(scene, ob) for scene in scenes for ob in live.live_rigs(scene)):
+    rigs = [(scene, ob) for scene in scenes if corrected(scene.objects) for ob in blender.live.live_rigs(scene)]
+    if sum(replan(scene, ob) for scene, ob in rigs):
         for area in (area for window in bpy.context.window_manager.windows for area in window.screen.areas):
             area.tag_redraw()
     return None
@@ -67,16 +66,17 @@ def replan(scene: bpy.types.Scene, ob: bpy.types.Object) -> bool:
     """Plan a rig again whose plan is out of date, if that is quick; returns whether it was done."""
     if not ob.foot_ik.plan or scene.frame_end - scene.frame_start >= MOST_FRAMES:
         return False
-    now = fingerprint(scene, ob)
+    now = blender.fingerprint.fingerprint(scene, ob)
     if now in (ob.foot_ik.fingerprint, _tried.get(ob.session_uid)):
         return False
     _tried[ob.session_uid] = now
     try:
-        if obstacle(scene, ob, read_rig(ob)) or ground_obstacle(scene, ob):
+        curves = blender.curves
+        if curves.obstacle(scene, ob, blender.rig.read_rig(ob)) or curves.ground_obstacle(scene, ob):
             return False
-        for _ in planning.plan_clip(scene, ob):
+        for _ in blender.planning.plan_clip(scene, ob):
             pass
-    except Refusal:
+    except blender.rig.Refusal:
         return False
     return True
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 import bpy
 from bpy.props import IntProperty, StringProperty
 
-from ..blender.reporting import read_report
+from .. import blender
 from . import state
 from .operators import OnArmature
 from .panels import Subpanel
@@ -48,11 +48,13 @@ class FOOT_IK_PT_report(Subpanel, bpy.types.Panel):
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
-        return super().poll(context) and read_report(context.object) is not None
+        if not super().poll(context) or not context.object.foot_ik.report:
+            return False
+        return blender.reporting.read_report(context.object) is not None
 
     def draw(self, context: bpy.types.Context) -> None:
         layout, scene, ob = self.layout, context.scene, context.object
-        report = read_report(ob)
+        report = blender.reporting.read_report(ob)
         if state.report_state(scene, ob) == "STALE":
             draw_text(layout, context, "Report is out of date: clip, ground or settings have changed", "ERROR")
         else:

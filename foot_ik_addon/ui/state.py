@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import bpy
 
-from ..blender import planning, reporting
+from .. import blender
 from . import replanning
 
 INTERVAL = 1.0
@@ -30,12 +30,12 @@ _known: dict[tuple, Known] = {}
 
 def plan_state(scene: bpy.types.Scene, ob: bpy.types.Object) -> str:
     """`planning.plan_state`, up to a second old; the sidebar is then drawn once more when that has passed."""
-    return recent(scene, ob, ob.foot_ik.fingerprint, planning.plan_state)
+    return recent(scene, ob, ob.foot_ik.fingerprint, blender.planning.plan_state)
 
 
 def report_state(scene: bpy.types.Scene, ob: bpy.types.Object) -> str:
     """`reporting.report_state`, up to a second old like that of the plan."""
-    return recent(scene, ob, ob.foot_ik.report, reporting.report_state)
+    return recent(scene, ob, ob.foot_ik.report, blender.reporting.report_state)
 
 
 def recent(scene: bpy.types.Scene, ob: bpy.types.Object, made: str,

@@ -94,6 +94,39 @@ def strip_that_is_held(ob):
     pushed_down(ob, action_frame_end=24, extrapolation="HOLD")
 
 
+def meta_strip(ob):
+    """Two strips grouped into one, which only an editor can do, and that inside of another one, with the walk."""
+    top = sway(ob)
+    pushed_down(ob)
+    walk_track = ob.animation_data.nla_tracks[0]
+    track = ob.animation_data.nla_tracks.new()
+    for i in range(2):
+        track.strips.new("Sway", 1 + 46 * i, top)
+    for each in track.strips:
+        each.blend_type = "ADD"
+        if hasattr(each, "action_slot"):
+            each.action_slot = top.slots[0]
+    grouped(ob, track)
+    track.strips[0].blend_type = "ADD"
+    grouped(ob, walk_track)
+    walk_track.strips[0].scale = 1.3
+
+
+def grouped(ob, track):
+    """Make the strips of a track one meta strip."""
+    for other in ob.animation_data.nla_tracks:
+        other.select = other == track
+        for each in other.strips:
+            each.select = other == track
+    ob.select_set(True)
+    window = bpy.context.window_manager.windows[0]
+    area = window.screen.areas[0]
+    area.type = "NLA_EDITOR"
+    region = next(r for r in area.regions if r.type == "WINDOW")
+    with bpy.context.temp_override(window=window, area=area, region=region):
+        assert bpy.ops.nla.meta_add() == {"FINISHED"}
+
+
 def animated_strip(ob):
     """Both time and influence of a strip are keyed."""
     under = sway(ob)
@@ -148,10 +181,11 @@ NO_BAKE = {tweaked_strip: "leave tweak mode", solo_track: "turn Solo off", actio
 """Refused, for a new action."""
 NO_NLA_BAKE = {tweaked_strip: "leave tweak mode", solo_track: "turn Solo off", nla_switched_off: "turn it on"}
 WAYS = (*map(layered, ("REPLACE", "ADD", "SUBTRACT", "MULTIPLY", "COMBINE")), action_added_to_a_strip, reversed_strip,
-        scaled_strip, repeated_strip, two_strips_that_cross, strip_that_is_held, animated_strip, muted_track,
-        solo_track, nla_switched_off, tweaked_strip, locked_track, driven_and_keyed_object)
+        scaled_strip, repeated_strip, two_strips_that_cross, strip_that_is_held, meta_strip, animated_strip,
+        muted_track, solo_track, nla_switched_off, tweaked_strip, locked_track, driven_and_keyed_object)
 BAKES = [*((way, "NEW_ACTION") for way in WAYS),
-         *((way, "NLA") for way in (*NO_BAKE, nla_switched_off, scaled_strip, repeated_strip, strip_that_is_held))]
+         *((way, "NLA") for way in (*NO_BAKE, nla_switched_off, scaled_strip, repeated_strip, strip_that_is_held,
+                                     meta_strip))]
 named = pytest.mark.parametrize("animate", WAYS, ids=lambda f: f.__name__)
 
 

@@ -168,7 +168,7 @@ FAULTS = {  # fault: (operators that refuse it, words of the sentence)
     not_a_chain: ("plan bake", "not one chain"),
     same_foot_twice: ("plan bake", "same foot bone"),
     bones_without_length: ("plan bake", "no length"),
-    constrained_leg: ("plan bake", "moved by a constraint"),
+    constrained_leg: ("plan bake", "to the object Target: make a bone of Mannequin the target"),
     constrained_later: ("plan bake", "moved by a constraint"),
     driven_channel: ("plan bake", "moved by a driver"),
     connected_pelvis: ("plan bake", "disconnect it"),

@@ -173,6 +173,14 @@ def test_the_panel_finds_no_fault_with_controls(addon):
     assert not [a.text for a in addon("blender.advice").advise(ob, bpy.context.scene) if a.is_error]
 
 
+def test_the_panel_names_the_controls_of_a_leg(addon):
+    ob, controls_of = walker(control_rigs.rigify), addon("ui.panels").controls_of
+    leg = ob.foot_ik.legs[0]
+    assert controls_of(ob, leg) == WRITTEN[control_rigs.rigify][1]
+    ob.foot_ik.controls = "no JSON"
+    assert controls_of(ob, leg) == []
+
+
 # Refusals
 
 def switched_half_way(ob):

@@ -22,7 +22,7 @@ def ob():
     return scenes.walker("slope")
 
 
-@pytest.fixture(params=("enabled before us", "enabled after us"))
+@pytest.fixture(params=("enabled before us", "enabled after us", "puts itself before us"))
 def pose_in_each_frame(request):
     """Has another add-on call a function in each frame."""
     added = []
@@ -30,7 +30,8 @@ def pose_in_each_frame(request):
     def add(function):
         if request.param == "enabled before us":
             addon_utils.disable(MODULE)
-        bpy.app.handlers.frame_change_post.append(function)
+        handlers = bpy.app.handlers.frame_change_post
+        handlers.insert(0 if request.param == "puts itself before us" else len(handlers), function)
         enable()
         added.append(function)
 

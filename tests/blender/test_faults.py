@@ -12,7 +12,7 @@ from blender import scenes
 
 FRAME, LAST = 3, 4
 FAULTS = (RuntimeError, MemoryError, KeyboardInterrupt)
-CALLBACKS = ("properties.py", "handlers.py")
+CALLBACKS = ("properties.py", "handlers.py", "replanning.py")
 """Where Blender itself calls, and swallows faults."""
 
 

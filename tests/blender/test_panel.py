@@ -450,7 +450,7 @@ def test_plan_is_stale_after(addon, rig, change):
 def test_panel_looks_at_the_plan_once_a_second(addon, rig, monkeypatch):
     state = addon("ui.state")
     looks = []
-    monkeypatch.setattr(state.planning, "plan_state", lambda *_: looks.append(1) or "CURRENT")
+    monkeypatch.setattr(addon("blender.planning"), "plan_state", lambda *_: looks.append(1) or "CURRENT")
     for _ in range(10):
         assert state.plan_state(bpy.context.scene, rig) == "CURRENT"
     assert len(looks) == 1

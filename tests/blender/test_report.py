@@ -172,7 +172,7 @@ def test_contacts_without_ground_are_counted():
     assert missing and made["overall"]["without_ground"] == len(missing)
 
 
-def test_feet_out_of_reach_are_told():
+def test_feet_out_of_reach_are_told(addon):
     """The right foot walks a kerb's height below the left one, and the pelvis does not make up for it."""
     ob = scenes.walker("flat")
     high = bpy.data.objects["Ground"]
@@ -188,8 +188,25 @@ def test_feet_out_of_reach_are_told():
     assert sum(b + 1 - a for a, b in unreached["frames"]) == unreached["count"]
     assert {leg["name"]: leg["unreached"]["count"] for leg in made["legs"]}[unreached["leg"]] > 0
     assert made["overall"]["float"]["after"]["worst"] > 10 * MM
+    assert not addon("blender.store").unpack_plan(ob.foot_ik.plan).notes, "its speed fits"
     assert bpy.ops.foot_ik.bake() == {"FINISHED"}
     assert report()["overall"]["unreached"]["frames"] == unreached["frames"]
+
+
+@pytest.mark.parametrize("speed, told", ((0.0, False), (-1.6, True)))
+def test_a_speed_that_does_not_fit_the_steps_is_told(addon, speed, told):
+    """The object moves along with the walk, which moves by itself: feet that stand skate by 5 cm a frame."""
+    ob = scenes.walker("flat", ready=False)
+    for frame in (1, scenes.LAST):
+        ob.location.y = speed * (frame - 1) / scenes.FPS
+        ob.keyframe_insert("location", index=1, frame=frame)
+    for curve in scenes.curves(ob.animation_data.action).values():
+        for key in curve.keyframe_points:
+            key.interpolation = "LINEAR"
+    press("detect_legs")
+    press("plan")
+    notes = addon("blender.store").unpack_plan(ob.foot_ik.plan).notes
+    assert any("speed" in note for note in notes) == told
 
 
 def test_weights_are_in_the_report():

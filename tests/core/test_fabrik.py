@@ -49,7 +49,7 @@ def test_three_joints_arrive_in_one_round(target):
 
 
 @both
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(SEEDS, st.sampled_from([0.0, 1e-8, 1e-3, 0.3, 1.0]), st.integers(0, 3))
 def test_lengths_kept_and_reachable_targets_reached(solver, seed, spread, where):
     """Anywhere, near full reach, near the root or the least reach, and in line with the chain."""
@@ -68,7 +68,7 @@ def test_lengths_kept_and_reachable_targets_reached(solver, seed, spread, where)
 
 
 @both
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(SEEDS, st.floats(1.0, 5.0))
 def test_targets_out_of_reach_straighten_the_chain(solver, seed, share):
     rng = np.random.default_rng(seed)
@@ -129,7 +129,7 @@ def test_chain_at_its_target_stays(solver):
 
 
 @both
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(SEEDS)
 def test_no_finite_input_gives_nan(solver, seed):
     rng = np.random.default_rng(seed)
@@ -143,7 +143,7 @@ def test_no_finite_input_gives_nan(solver, seed):
 
 
 @both
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(SEEDS)
 def test_joints_move_by_no_more_than_the_square_root_of_the_target_step(solver, seed):
     """At full reach a hard stop can do no better; elsewhere they move much less. CCD is greedy: where the target passes

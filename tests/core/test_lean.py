@@ -1,21 +1,27 @@
 """The lean of the body into the slope: by its angle, smooth, and nothing to the feet."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
 from core import grounds, walks
-from core.figures import apply, options, planted, rows_of
+from core.figures import apply, options, rows_of
 from core.walks import clip_of
 
-from foot_ik_addon.core.clip import LEG
-from foot_ik_addon.core.plan import make_plan
+from foot_ik_addon.core.clip import LEG, Clip
+from foot_ik_addon.core.plan import Plan, make_plan
 from foot_ik_addon.core.pose import LegJob
 from foot_ik_addon.core.rotations import from_rotvec, rotate, to_rotvec
 
-WALK = clip_of(walks.stride(8))
-"""Along +y, 1.2 m/s."""
-WALK = replace(WALK, pelvis=WALK.pelvis + (0.0, -0.02, 0.1))  # as in real rigs, above and behind its hips
+
+def walk(steps: int) -> Clip:
+    """Along +y, 1.2 m/s, the pelvis above and behind the hips as in real rigs."""
+    clip = clip_of(walks.stride(steps))
+    return replace(clip, pelvis=clip.pelvis + (0.0, -0.02, 0.1))
+
+
+WALK = walk(5)
 MM = 1e-3 * LEG
 UP = np.array([0.0, 0.0, 1.0])
 
@@ -26,12 +32,18 @@ def lean_over(ground, clip=WALK) -> np.ndarray:
     return np.degrees(np.arctan2(top[:, [1, 0]], top[:, 2:]))
 
 
-def leaned(clip, ground, lean: float = 1.0, job: LegJob | None = None, to_rig=None):
-    """The clip corrected upright, and with the body leaning."""
-    plan = make_plan(clip, ground, options(len(clip.legs)))
+@cache
+def plan_over(ground: str) -> Plan:
+    """The walk over one of GROUNDS, planned once."""
+    return make_plan(WALK, GROUNDS[ground], options())
+
+
+def leaned(ground: str, lean: float = 1.0, job: LegJob | None = None, to_rig=None):
+    """The walk over one of GROUNDS, corrected upright, and with the body leaning."""
+    plan = plan_over(ground)
     rows = rows_of(plan, 1.0)
     turned = replace(rows, lean=lean * plan.lean, pelvis=rows.pelvis + lean * plan.sink[1])
-    return tuple(apply(clip, plan, rows=r, job=job, to_rig=to_rig) for r in (rows, turned))
+    return tuple(apply(WALK, plan, rows=r, job=job, to_rig=to_rig) for r in (rows, turned))
 
 
 @pytest.mark.parametrize("way", [np.pi / 2, 0.7])
@@ -39,7 +51,7 @@ def leaned(clip, ground, lean: float = 1.0, job: LegJob | None = None, to_rig=No
 def test_the_body_leans_by_the_angle_of_the_slope_to_where_it_rises(along, across, way):
     """Forward uphill, backward downhill, sideways on a cross slope, wherever the walk goes. To a hundredth, since feet
     are tilted by what their soles find."""
-    lean = make_plan(clip_of(walks.stride(8, way=way)), grounds.slope(along, across, way=way), options()).lean
+    lean = make_plan(clip_of(walks.stride(4, way=way)), grounds.slope(along, across, way=way), options()).lean
     a, b = np.tan(np.radians([along, across]))
     gradient = np.array([a * np.cos(way) - b * np.sin(way), a * np.sin(way) + b * np.cos(way)])
     steep = np.linalg.norm(gradient)
@@ -78,7 +90,7 @@ def test_the_lean_onto_a_slope_is_one_smooth_swing():
     """From level ground onto 15 degrees: it never turns back, nor goes too far, and its top, 0.6 m above the pelvis,
     is accelerated by less than 0.5 m/s2, where a walk's own pelvis does 1.5."""
     rise = np.tan(np.radians(15))
-    ahead = lean_over(grounds.still(lambda x, y: rise * np.maximum(y - 2.4, 0)))[:, 0]
+    ahead = lean_over(grounds.still(lambda x, y: rise * np.maximum(y - 2.4, 0)), walk(8))[:, 0]
     assert abs(ahead[0]) < 0.5 and 14 < ahead[-1] <= 15
     assert np.diff(ahead).min() > -0.01
     assert 0.6 * np.abs(np.diff(np.radians(ahead), 2)).max() * 30**2 < 0.5
@@ -106,7 +118,7 @@ def test_feet_stay_exactly_where_the_plan_puts_them(ground):
     """To a tenth of a millimetre, also half-way, and although the hips have moved. On stairs some swings are out of
     reach for an upright body too; not farther for one that leans."""
     for lean in (0.5, 1.0):
-        upright, turned = leaned(WALK, GROUNDS[ground], lean)
+        upright, turned = leaned(ground, lean)
         missed = upright.corrected.residual
         assert (turned.corrected.residual < missed + 0.1 * MM).all()
         for i, (a, b) in enumerate(zip(upright.after.legs, turned.after.legs, strict=True)):
@@ -120,7 +132,7 @@ def test_the_body_turns_about_the_head_of_the_pelvis_and_takes_the_hips_along(tu
     """In the space of an armature of any axes and scale."""
     to_rig = np.eye(4)
     to_rig[:3, :3] = 40 * from_rotvec(np.array(turn))
-    upright, turned = leaned(WALK, GROUNDS["across"], to_rig=to_rig)
+    upright, turned = leaned("across", to_rig=to_rig)
     back = from_rotvec(np.array(turn)).T
     body = back @ turned.corrected.body @ back.T
     np.testing.assert_allclose(to_rotvec(body), upright.plan.lean, atol=1e-9)
@@ -131,7 +143,7 @@ def test_the_body_turns_about_the_head_of_the_pelvis_and_takes_the_hips_along(tu
 
 def test_legs_that_do_not_hang_on_the_pelvis_keep_their_hips():
     job = LegJob("TWO_BONE", 0.0, False)
-    upright, turned = leaned(WALK, GROUNDS["across"], job=job)
+    upright, turned = leaned("across", job=job)
     assert turned.corrected.leans
     for leg, a, b in zip(WALK.legs, upright.after.legs, turned.after.legs, strict=True):
         np.testing.assert_allclose(b.joints[:, 0], leg.joints[:, 0], atol=1e-12)
@@ -140,8 +152,8 @@ def test_legs_that_do_not_hang_on_the_pelvis_keep_their_hips():
 
 def test_knees_pop_no_more_than_upright():
     """The pelvis of a leaning body goes where its legs reach."""
-    for ground in GROUNDS.values():
-        upright, turned = leaned(WALK, ground)
+    for ground in GROUNDS:
+        upright, turned = leaned(ground)
         assert jerk(turned.after) < 1.25 * jerk(upright.after)
 
 
@@ -153,9 +165,9 @@ def jerk(clip) -> float:
 
 def test_a_plan_without_lean_is_the_plan_as_it_was():
     """Lean 0 is no lean, to the last bit."""
-    plain = planted(WALK, GROUNDS["up"])
-    rows = replace(rows_of(plain.plan, 1.0), lean=0 * plain.plan.lean)
-    out = apply(WALK, plain.plan, rows=rows)
+    plan = plan_over("up")
+    plain = apply(WALK, plan)
+    out = apply(WALK, plan, rows=replace(rows_of(plan, 1.0), lean=0 * plan.lean))
     assert not out.corrected.leans and (out.corrected.hips == plain.corrected.hips).all()
 
 

@@ -12,7 +12,8 @@ PLAIN = {"__future__", "base64", "collections", "contextlib", "dataclasses", "fu
          "json", "math", "numpy", "re", "time", "traceback", "typing", "unicodedata", "zlib"}
 """Modules that touch nothing outside."""
 BLENDER = {"bpy", "blf", "bpy_extras", "gpu", "gpu_extras", "mathutils"}
-MORE = {"__init__.py": {"sys"}, "ui/command_line.py": {"argparse", "os", "sys"}}
+MORE = {"__init__.py": {"sys"}, "blender/__init__.py": {"importlib", "types"},
+        "ui/command_line.py": {"argparse", "os", "sys"}}
 """What single files import besides."""
 PARTS = {"os": {"path"}, "sys": {"modules", "stdout", "stderr"}}
 """What they use of it."""

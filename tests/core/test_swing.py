@@ -164,7 +164,7 @@ def test_the_jitter_of_a_captured_foot_is_not_played_twice_where_its_travel_is_d
     """Toes that tremble by a millimetre: the ankle, which does not, is carried over the stairs as smoothly as without.
 
     Delaying the travel by reading the path at another time would add the jitter of that time."""
-    walk = walks.stride(length=0.3, fps=120)
+    walk = walks.stride(3, length=0.3, fps=120)
     ground, clip = grounds.stairs(), clip_of(walk)
     plain = make_plan(clip, ground, options()).feet[LEFT].move[1]
     rng = np.random.default_rng(1)
