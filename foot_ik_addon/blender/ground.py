@@ -27,8 +27,8 @@ EDGE = 1e-3
 """By so much they overlap."""
 NARROW = 0.02
 """Legs: a patch must be this wide for its turn to be known."""
-CHUNK = 256
-"""Points that are looked for together: those of neighbouring frames are near each other."""
+CHUNK = 2**18
+"""Pairs of points and pieces that are looked for together: the points of neighbouring frames are near each other."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,8 +299,9 @@ class MeshGround:
         """Indices of points and of pieces whose bounds lie over or under them."""
         found = [np.empty((0, 2), int)]
         with np.errstate(invalid="ignore"):
-            for first in range(0, len(points), CHUNK):
-                part, xy = rows[first:first + CHUNK], points[first:first + CHUNK, None, :2]
+            count = max(CHUNK // max(len(self.pieces), 1), 1)
+            for first in range(0, len(points), count):
+                part, xy = rows[first:first + count], points[first:first + count, None, :2]
                 here = np.unique(part)
                 beside = (self.low[here, :, :2] > xy.max(0)) | (self.high[here, :, :2] < xy.min(0))
                 near = np.flatnonzero(~beside.any(2).all(0))
