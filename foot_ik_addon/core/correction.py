@@ -23,6 +23,8 @@ SLIP = 0.0002 * LEG
 """What a point may move along tilted ground while the animation raises it by the height of the contact's band."""
 ROLL = 0.15
 """Seconds in which a foot that lay flat on tilted ground takes on its animated pitch again."""
+HOP = 0.08
+"""Seconds in which a foot passes from heel to ball that never touch at the same time."""
 LEAD = 0.3
 """Seconds in which a foot that enters or leaves the clip in the air loses the speed of its contact's correction."""
 
@@ -124,7 +126,7 @@ def in_contact(
     flatter, joint, pitch, bend = laid_flat(tracks, joint, sole, toes, p.contact, hold * kept_down(slope), fps)
     heel, ball = flatter[:, HEEL], flatter[:, BALL]
     lower = np.minimum(heel[:, 2], ball[:, 2]).clip(0)
-    w = ball_weight(p.contact, length(velocity(tracks[:, HEEL], fps)), length(velocity(animated, fps)))
+    w = ball_weight(p.contact, length(velocity(tracks[:, HEEL], fps)), length(velocity(animated, fps)), fps)
     down = let_down(flatter[..., 2], p.gaps, w, sole.plan)
 
     def standing(track: np.ndarray, from_ball: np.ndarray) -> np.ndarray:
@@ -154,6 +156,8 @@ def in_contact(
     if sole.on_toe[BALL]:  # the ball stays in its place; the foot gives way
         from_joint = rotate(turn, ball - joint)
         place = place + from_joint - rotate(from_rotvec(bend), from_joint)
+    deep = np.maximum(-tracks[..., 2].min(1), 0.0)  # what the animation cuts of its floor stays as deep, upright
+    place[:, 2] += deep * (1 / np.maximum(normal[:, 2], 0.5) - 1)
     return Motion(place - animated, to_rotvec(turn @ from_rotvec(pitch)), bend)
 
 
@@ -195,7 +199,10 @@ def laid_flat(
     up = np.arctan2(np.minimum(before, 0) - after, ahead).max(1, initial=0.0)
     down = np.arctan2(after - np.maximum(before, 0), ahead).min(1, initial=np.pi).clip(0)
     bend = (up - down * toes.any())[:, None] * across
-    return out, joint, turn, bend
+    bent = rotate(from_rotvec(bend)[:, None], out[:, toes] - joint[:, None])[..., 2] + joint[:, None, 2]
+    deeper = (np.minimum(before, 0) - bent).max(1, initial=0.0)
+    rise = (0.0, 0.0, 1.0) * deeper[:, None]
+    return out + rise[:, None], joint + rise, turn, bend
 
 
 def hinged(rise: float, high: float, ahead: float) -> float:
@@ -224,15 +231,20 @@ def yaw_to_print(heel: np.ndarray, ball: np.ndarray, p: Footprint) -> np.ndarray
     return np.interp(np.arange(len(yaw)), flat, yaw[flat])
 
 
-def ball_weight(contact: Contact, heel_speed: np.ndarray, ball_speed: np.ndarray) -> np.ndarray:
+def ball_weight(contact: Contact, heel_speed: np.ndarray, ball_speed: np.ndarray, fps: float) -> np.ndarray:
     """(n,): how much the ball, and not the heel, holds the foot.
 
-    It passes over only while both touch, around the moment that leaves the least way to the point that is then not held
-    fast, from their animated speeds (n,), and takes at least half of that time.
+    It passes over only while both touch, or around the moment at which one leaves and the other lands; then when that
+    leaves the least way to the point that is then not held fast, from their animated speeds (n,), and takes at least
+    half of that time.
     """
     n = len(heel_speed)
     w = np.where(contact.ball & ~contact.heel, 1.0, 0.0)
-    for a, b in runs(contact.heel & contact.ball):
+    passing = contact.heel & contact.ball
+    for k in 1 + np.flatnonzero((np.diff(w) != 0) & ~passing[1:] & ~passing[:-1]):
+        half = max(1, round(HOP * fps / 2))
+        passing[max(k - half, 0) : k + half] = True
+    for a, b in runs(passing):
         before = w[a - 1] if a > 0 else (w[b] if b < n else 1.0)
         after = w[b] if b < n else before
         way = np.cumsum((heel_speed - ball_speed)[a:b]) * (after - before)

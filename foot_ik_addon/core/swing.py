@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from .clip import LEG, Clip, Leg, runs, smoothed
+from .correction import quintic
 from .curves import curve_between
 from .footprints import HEADROOM
 from .ground import Ground
@@ -23,6 +24,9 @@ SETTLE = 0.05
 """Time constant in seconds of the lift: how long before and behind an obstacle it begins and ends."""
 CLEARANCE = 0.004 * LEG
 """Height over the ground at which a swing passes."""
+AWAY = 0.1
+"""Seconds after which a foot that leaves a footprint, or before which one that comes to it, has that clearance, and no
+longer cuts what it cuts there."""
 MARGIN = 0.005 * LEG
 """By so much the sole is taken to be wider there."""
 CALM = 0.02
@@ -73,18 +77,21 @@ class Path:
     def __init__(self, points: np.ndarray, own: np.ndarray, frames: np.ndarray, standing: np.ndarray, fps: float):
         self.own, self.frames, self.standing, self.fps = own, frames, standing, fps
         self.middle = smoothed(points.mean(1), CALM * fps)
+        free = np.flatnonzero(~standing)
+        since, until = np.arange(len(frames)) - (free[0] - 1), free[-1] + 1 - np.arange(len(frames))
+        since = since if free[0] > 0 else np.full(len(frames), np.inf)
+        until = until if free[-1] < len(frames) - 1 else np.full(len(frames), np.inf)
+        self.edge = np.where(since <= until, free[0] - 1, free[-1] + 1).clip(0, len(frames) - 1)
+        self.off = quintic(np.minimum(since, until).clip(0, AWAY * fps) / (AWAY * fps))
         self.points = points + MARGIN * normalized((points - points.mean(1, keepdims=True)) * (1, 1, 0))
 
     def need(self, shift: np.ndarray, ground: Ground) -> np.ndarray:
         """(n,): how far the foot, moved by `shift` (n, 3), must be lifted in each frame of the swing."""
-        free = np.flatnonzero(~self.standing)
-        points = self.points[free] + shift[free, None]
+        points = self.points + shift[:, None]
         count = points.shape[1]
-        heights, _ = ground.below((points + (0, 0, HEADROOM)).reshape(-1, 3), np.repeat(self.frames[free], count))
-        cut = heights.reshape(-1, count) - points[..., 2] - self.own[free]
-        out = np.zeros(len(self.frames))
-        out[free] = np.nan_to_num(cut, nan=0.0).max(1).clip(0)
-        return out
+        heights, _ = ground.below((points + (0, 0, HEADROOM)).reshape(-1, 3), np.repeat(self.frames, count))
+        cut = np.nan_to_num(heights.reshape(-1, count) - points[..., 2] - self.own, nan=0.0).max(1).clip(0)
+        return np.where(self.standing, 0.0, cut - (1 - self.off) * cut[self.edge]).clip(0)
 
     def delayed(self, seconds: float) -> np.ndarray:
         """(n, 3): what makes the horizontal travel late at its beginning (seconds > 0) or early at its end."""
@@ -100,7 +107,7 @@ class Path:
 
     def lifted(self, shift: np.ndarray, need: np.ndarray) -> np.ndarray:
         """`shift` (n, 3) with the smooth lift over it that `need` (n,) asks for."""
-        least = np.where(need > 0, need + CLEARANCE, 0.0)
+        least = np.where(need > 0, need + CLEARANCE * self.off, 0.0)
         most = np.where(self.standing, 0.0, np.inf)
         lift = curve_between(np.zeros(len(need)), least, most, SETTLE * self.fps, 0)
         return shift + np.maximum(np.where(self.standing, 0.0, lift), need)[:, None] * (0.0, 0.0, 1.0)

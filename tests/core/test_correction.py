@@ -261,7 +261,7 @@ def test_weight_passes_to_the_ball_when_the_heel_begins_to_slip():
     both = np.ones(24, bool)
     contact = Contact(0, 26, np.append(both, [False, False]), np.append([False, False], both), np.zeros(26, bool))
     heel = np.where(np.arange(26) < 8, 0.1, 0.5)
-    w = ball_weight(contact, heel, np.full(26, 0.3))
+    w = ball_weight(contact, heel, np.full(26, 0.3), 60.0)
     assert w[0] == 0 and w[-1] == 1 and (np.diff(w) >= 0).all()
     assert abs(np.interp(0.5, w, np.arange(26)) - 7.5) < 0.6
     assert np.abs(np.diff(w)).max() < 2 * 1.875 / 22 + 1e-9  # the steepest of a quintic over half of the shared frames
