@@ -49,6 +49,10 @@ class Leg:
         """The median of the lengths."""
         return float(np.median(self.lengths))
 
+    def during(self, span: slice) -> Leg:
+        """The leg in some of the frames."""
+        return Leg(self.joints[span], self.foot[span], None if self.toe is None else self.toe[span], self.bends)
+
     def bone_of(self, on_toe: bool) -> np.ndarray:
         """(F, 4, 4): pose of the toe bone where there is one and it is asked for, else of the foot bone."""
         return self.toe if on_toe and self.toe is not None else self.foot

@@ -62,12 +62,9 @@ def held_foot(
     """
     out = np.zeros((len(clip), 9))
     known = np.zeros(len(clip), bool)
-    tracks = sole.tracks(leg)
-    joint = tracks[:, BALL] if leg.toe is None else leg.toe[:, :3, 3]
-    toes = sole.toes(leg)
     for p in prints:
         span = slice(p.contact.start, p.contact.stop)
-        out[span] = np.concatenate(in_contact(tracks[span], joint[span], sole, toes, p, ground, lock, clip.fps), 1)
+        out[span] = np.concatenate(in_contact(leg.during(span), sole, p, ground, lock, clip.fps), 1)
         known[span] = True
     return out, known
 
@@ -78,9 +75,9 @@ def with_toes(clip: Clip, leg: Leg, sole: Sole, p: Footprint, ground: Ground) ->
     if p.stiff is None:
         return p
     span = slice(p.contact.start, p.contact.stop)
-    part = Leg(leg.joints[span], leg.foot[span], leg.toe[span], leg.bends)
+    part = leg.during(span)
     toes, tracks = sole.toes(leg), sole.tracks(part)
-    motion = in_contact(tracks, part.toe[:, :3, 3], sole, toes, p, ground, 1.0, clip.fps)
+    motion = in_contact(part, sole, p, ground, 1.0, clip.fps)
     after = motion.of_sole(tracks, sole, part)[:, toes]
     over = np.repeat(np.arange(span.start, span.stop), after.shape[1])
     heights = ground.below(after.reshape(-1, 3) + (0.0, 0.0, HEADROOM), over)[0].reshape(after.shape[:2])
@@ -100,18 +97,8 @@ def carried_over(clip: Clip, held: np.ndarray, known: np.ndarray, ride: np.ndarr
     return Motion(*np.split(out, 3, 1))
 
 
-def in_contact(
-    tracks: np.ndarray,
-    joint: np.ndarray,
-    sole: Sole,
-    toes: np.ndarray,
-    p: Footprint,
-    ground: Ground,
-    lock: float,
-    fps: float,
-) -> Motion:
-    """The motion in the n frames of one contact, from the animated tracks (n, S, 3) of the sole and (n, 3) of the joint
-    of the toes; `toes` (S,) bool are the points on them that can be bent."""
+def in_contact(leg: Leg, sole: Sole, p: Footprint, ground: Ground, lock: float, fps: float) -> Motion:
+    """The motion of a leg in the n frames of one contact, which are all that it has."""
     frames = np.arange(p.contact.start, p.contact.stop)
     carried = ground.carried(p.piece, p.frame, frames, p.sole(sole.plan))
     hold = lock if p.contact.locked else 0.0
@@ -121,7 +108,9 @@ def in_contact(
     up = normal if tilts else np.array([0.0, 0.0, 1.0])
     origin = transform(carried, p.place)
 
+    tracks, toes = sole.tracks(leg), sole.toes(leg)
     animated = tracks[:, BALL]
+    joint = animated if leg.toe is None else leg.toe[:, :3, 3]
     slope = 0.0 if tilts else float(length(normal[:, :2]).max())
     flatter, joint, pitch, bend = laid_flat(tracks, joint, sole, toes, p.contact, hold * kept_down(slope), fps)
     heel, ball = flatter[:, HEEL], flatter[:, BALL]
@@ -156,9 +145,12 @@ def in_contact(
     if sole.on_toe[BALL]:  # the ball stays in its place; the foot gives way
         from_joint = rotate(turn, ball - joint)
         place = place + from_joint - rotate(from_rotvec(bend), from_joint)
-    deep = np.maximum(-tracks[..., 2].min(1), 0.0)  # what the animation cuts of its floor stays as deep, upright
-    place[:, 2] += deep * (1 / np.maximum(normal[:, 2], 0.5) - 1)
-    return Motion(place - animated, to_rotvec(turn @ from_rotvec(pitch)), bend)
+    motion = Motion(place - animated, to_rotvec(turn @ from_rotvec(pitch)), bend)
+    after = motion.of_sole(tracks, sole, leg) - origin[:, None]
+    above = after[..., 2] - (after[..., :2] * gradient[:, None]).sum(-1)
+    deeper = (np.minimum(tracks[..., 2], 0.0) - above).max(1) - CUTS / 2
+    motion.move[:, 2] += np.maximum(deeper, 0.0)
+    return motion
 
 
 def kept_down(slope: float) -> float:
@@ -199,10 +191,7 @@ def laid_flat(
     up = np.arctan2(np.minimum(before, 0) - after, ahead).max(1, initial=0.0)
     down = np.arctan2(after - np.maximum(before, 0), ahead).min(1, initial=np.pi).clip(0)
     bend = (up - down * toes.any())[:, None] * across
-    bent = rotate(from_rotvec(bend)[:, None], out[:, toes] - joint[:, None])[..., 2] + joint[:, None, 2]
-    deeper = (np.minimum(before, 0) - bent).max(1, initial=0.0)
-    rise = (0.0, 0.0, 1.0) * deeper[:, None]
-    return out + rise[:, None], joint + rise, turn, bend
+    return out, joint, turn, bend
 
 
 def hinged(rise: float, high: float, ahead: float) -> float:

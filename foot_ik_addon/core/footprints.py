@@ -116,7 +116,7 @@ def sliding_frame(frame: int) -> Contact:
 def on_floor(leg: Leg, sole: Sole, contact: Contact, ride: np.ndarray) -> Footprint:
     """Fit one footprint to all frames of a contact, in which the foot goes along by `ride` (F, 3)."""
     span, frame = slice(contact.start, contact.stop), (contact.start + contact.stop - 1) // 2
-    tracks = sole.tracks(Leg(leg.joints[span], leg.foot[span], None if leg.toe is None else leg.toe[span]))
+    tracks = sole.tracks(leg.during(span))
     tracks = tracks - (ride[span] - ride[frame])[:, None]
     heel, ball = tracks[:, HEEL, :2], tracks[:, BALL, :2]
     flat = contact.heel & contact.ball

@@ -83,7 +83,8 @@ class Path:
         until = until if free[-1] < len(frames) - 1 else np.full(len(frames), np.inf)
         self.edge = np.where(since <= until, free[0] - 1, free[-1] + 1).clip(0, len(frames) - 1)
         self.off = quintic(np.minimum(since, until).clip(0, AWAY * fps) / (AWAY * fps))
-        self.points = points + MARGIN * normalized((points - points.mean(1, keepdims=True)) * (1, 1, 0))
+        outward = normalized((points - points.mean(1, keepdims=True)) * (1, 1, 0))
+        self.points = points + MARGIN * self.off[:, None, None] * outward
 
     def need(self, shift: np.ndarray, ground: Ground) -> np.ndarray:
         """(n,): how far the foot, moved by `shift` (n, 3), must be lifted in each frame of the swing."""
