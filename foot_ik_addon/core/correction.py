@@ -17,7 +17,7 @@ from .ground import Ground
 from .rest import CUTS, TOUCH
 from .rotations import align, from_rotvec, length, normalized, rotate, to_rotvec, transform
 
-UNSURE = 0.003 * LEG
+UNSURE = 0.002 * LEG
 """What is known of the height of a sole's points among each other: they come from one moment of the clip."""
 SLIP = 0.0002 * LEG
 """What a point may move along tilted ground while the animation raises it by the height of the contact's band."""

@@ -24,7 +24,7 @@ SETTLE = 0.05
 """Time constant in seconds of the lift: how long before and behind an obstacle it begins and ends."""
 CLEARANCE = 0.004 * LEG
 """Height over the ground at which a swing passes."""
-AWAY = 0.1
+AWAY = 0.15
 """Seconds after which a foot that leaves a footprint, or before which one that comes to it, has that clearance, and no
 longer cuts what it cuts there."""
 MARGIN = 0.005 * LEG
