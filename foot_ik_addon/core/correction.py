@@ -146,8 +146,9 @@ def in_contact(leg: Leg, sole: Sole, p: Footprint, ground: Ground, lock: float, 
         from_joint = rotate(turn, ball - joint)
         place = place + from_joint - rotate(from_rotvec(bend), from_joint)
     motion = Motion(place - animated, to_rotvec(turn @ from_rotvec(pitch)), bend)
+    # What the clip itself cuts of its floor, as toes do that are not animated as the sole has them, is not made deeper.
     after = motion.of_sole(tracks, sole, leg) - origin[:, None]
-    above = after[..., 2] - (after[..., :2] * gradient[:, None]).sum(-1)
+    above = after[..., 2] - (after[..., :2] * gradient[:, None]).sum(-1) + down[:, None]
     deeper = (np.minimum(tracks[..., 2], 0.0) - above).max(1) - CUTS / 2
     motion.move[:, 2] += np.maximum(deeper, 0.0)
     return motion

@@ -15,7 +15,7 @@ from .correction import quintic
 from .curves import curve_between
 from .footprints import HEADROOM
 from .ground import Ground
-from .rest import CUTS
+from .rest import CUTS, TOUCH
 from .rotations import normalized
 
 DELAYS = (0.0, 0.04, -0.04, 0.08, -0.08, 0.12, -0.12)
@@ -92,7 +92,8 @@ class Path:
         count = points.shape[1]
         heights, _ = ground.below((points + (0, 0, HEADROOM)).reshape(-1, 3), np.repeat(self.frames, count))
         cut = np.nan_to_num(heights.reshape(-1, count) - points[..., 2] - self.own, nan=0.0).max(1).clip(0)
-        return np.where(self.standing, 0.0, cut - (1 - self.off) * cut[self.edge]).clip(0)
+        left = (1 - self.off) * np.minimum(cut[self.edge], TOUCH)
+        return np.where(self.standing, 0.0, cut - left).clip(0)
 
     def delayed(self, seconds: float) -> np.ndarray:
         """(n, 3): what makes the horizontal travel late at its beginning (seconds > 0) or early at its end."""
