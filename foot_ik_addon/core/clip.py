@@ -49,10 +49,9 @@ class Leg:
         """The median of the lengths."""
         return float(np.median(self.lengths))
 
-    def take(self, frames: slice | np.ndarray) -> Leg:
-        """Some of its frames."""
-        toe = None if self.toe is None else self.toe[frames]
-        return Leg(self.joints[frames], self.foot[frames], toe, self.bends)
+    def during(self, span: slice | np.ndarray) -> Leg:
+        """The leg in some of the frames."""
+        return Leg(self.joints[span], self.foot[span], None if self.toe is None else self.toe[span], self.bends)
 
     def bone_of(self, on_toe: bool) -> np.ndarray:
         """(F, 4, 4): pose of the toe bone where there is one and it is asked for, else of the foot bone."""

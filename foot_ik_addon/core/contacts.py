@@ -60,9 +60,18 @@ def find_contacts(fps: float, leg: Leg, sole: Sole) -> list[Contact]:
     either = close_gaps(heel | ball, GAP * fps)
     out = []
     for a, b in runs(either):
-        h, t = heel[a:b], ball[a:b]
-        out.append(Contact(a, b, h, t | ~h, (slow_heel & slow_ball)[a:b]))
+        h, t = over_gaps(heel[a:b], ball[a:b])
+        out.append(Contact(a, b, h, t, (slow_heel & slow_ball)[a:b]))
     return out
+
+
+def over_gaps(heel: np.ndarray, ball: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """When heel and ball touch, (n,) bool; where neither does, what touches before or after that stands on."""
+    heel, ball = heel.copy(), ball.copy()
+    for a, b in runs(~heel & ~ball):
+        for touch in (heel, ball):
+            touch[a:b] = touch[a - 1] | touch[b]
+    return heel, ball
 
 
 def point_contact(track: np.ndarray, fps: float) -> tuple[np.ndarray, np.ndarray]:

@@ -17,12 +17,14 @@ from .ground import Ground
 from .rest import CUTS, TOUCH
 from .rotations import align, from_rotvec, length, normalized, rotate, to_rotvec, transform
 
-UNSURE = 0.006 * LEG
+UNSURE = 0.002 * LEG
 """What is known of the height of a sole's points among each other: they come from one moment of the clip."""
 SLIP = 0.0002 * LEG
 """What a point may move along tilted ground while the animation raises it by the height of the contact's band."""
 ROLL = 0.15
 """Seconds in which a foot that lay flat on tilted ground takes on its animated pitch again."""
+HOP = 0.08
+"""Seconds in which a foot passes from heel to ball that never touch at the same time."""
 LEAD = 0.3
 """Seconds in which a foot that enters or leaves the clip in the air loses the speed of its contact's correction."""
 
@@ -60,12 +62,9 @@ def held_foot(
     """
     out = np.zeros((len(clip), 9))
     known = np.zeros(len(clip), bool)
-    tracks = sole.tracks(leg)
-    joint = tracks[:, BALL] if leg.toe is None else leg.toe[:, :3, 3]
-    toes = sole.toes(leg)
     for p in prints:
         span = slice(p.contact.start, p.contact.stop)
-        out[span] = np.concatenate(in_contact(tracks[span], joint[span], sole, toes, p, ground, lock, clip.fps), 1)
+        out[span] = np.concatenate(in_contact(leg.during(span), sole, p, ground, lock, clip.fps), 1)
         known[span] = True
     return out, known
 
@@ -76,9 +75,9 @@ def with_toes(clip: Clip, leg: Leg, sole: Sole, p: Footprint, ground: Ground) ->
     if p.stiff is None:
         return p
     span = slice(p.contact.start, p.contact.stop)
-    part = leg.take(span)
+    part = leg.during(span)
     toes, tracks = sole.toes(leg), sole.tracks(part)
-    motion = in_contact(tracks, part.toe[:, :3, 3], sole, toes, p, ground, 1.0, clip.fps)
+    motion = in_contact(part, sole, p, ground, 1.0, clip.fps)
     after = motion.of_sole(tracks, sole, part)[:, toes]
     over = np.repeat(np.arange(span.start, span.stop), after.shape[1])
     heights = ground.below(after.reshape(-1, 3) + (0.0, 0.0, HEADROOM), over)[0].reshape(after.shape[:2])
@@ -98,18 +97,8 @@ def carried_over(clip: Clip, held: np.ndarray, known: np.ndarray, ride: np.ndarr
     return Motion(*np.split(out, 3, 1))
 
 
-def in_contact(
-    tracks: np.ndarray,
-    joint: np.ndarray,
-    sole: Sole,
-    toes: np.ndarray,
-    p: Footprint,
-    ground: Ground,
-    lock: float,
-    fps: float,
-) -> Motion:
-    """The motion in the n frames of one contact, from the animated tracks (n, S, 3) of the sole and (n, 3) of the joint
-    of the toes; `toes` (S,) bool are the points on them that can be bent."""
+def in_contact(leg: Leg, sole: Sole, p: Footprint, ground: Ground, lock: float, fps: float) -> Motion:
+    """The motion of a leg in the n frames of one contact, which are all that it has."""
     frames = np.arange(p.contact.start, p.contact.stop)
     carried = ground.carried(p.piece, p.frame, frames, p.sole(sole.plan))
     hold = lock if p.contact.locked else 0.0
@@ -119,12 +108,14 @@ def in_contact(
     up = normal if tilts else np.array([0.0, 0.0, 1.0])
     origin = transform(carried, p.place)
 
+    tracks, toes = sole.tracks(leg), sole.toes(leg)
     animated = tracks[:, BALL]
+    joint = animated if leg.toe is None else leg.toe[:, :3, 3]
     slope = 0.0 if tilts else float(length(normal[:, :2]).max())
     flatter, joint, pitch, bend = laid_flat(tracks, joint, sole, toes, p.contact, hold * kept_down(slope), fps)
     heel, ball = flatter[:, HEEL], flatter[:, BALL]
     lower = np.minimum(heel[:, 2], ball[:, 2]).clip(0)
-    w = ball_weight(p.contact, length(velocity(tracks[:, HEEL], fps)), length(velocity(animated, fps)))
+    w = ball_weight(p.contact, length(velocity(tracks[:, HEEL], fps)), length(velocity(animated, fps)), fps)
     down = let_down(flatter[..., 2], p.gaps, w, sole.plan)
 
     def standing(track: np.ndarray, from_ball: np.ndarray) -> np.ndarray:
@@ -154,7 +145,13 @@ def in_contact(
     if sole.on_toe[BALL]:  # the ball stays in its place; the foot gives way
         from_joint = rotate(turn, ball - joint)
         place = place + from_joint - rotate(from_rotvec(bend), from_joint)
-    return Motion(place - animated, to_rotvec(turn @ from_rotvec(pitch)), bend)
+    motion = Motion(place - animated, to_rotvec(turn @ from_rotvec(pitch)), bend)
+    # What the clip itself cuts of its floor, as toes do that are not animated as the sole has them, is not made deeper.
+    after = motion.of_sole(tracks, sole, leg) - origin[:, None]
+    above = after[..., 2] - (after[..., :2] * gradient[:, None]).sum(-1) + down[:, None]
+    deeper = (np.minimum(tracks[..., 2], 0.0) - above).max(1) - CUTS / 2
+    motion.move[:, 2] += np.maximum(deeper, 0.0)
+    return motion
 
 
 def kept_down(slope: float) -> float:
@@ -224,15 +221,20 @@ def yaw_to_print(heel: np.ndarray, ball: np.ndarray, p: Footprint) -> np.ndarray
     return np.interp(np.arange(len(yaw)), flat, yaw[flat])
 
 
-def ball_weight(contact: Contact, heel_speed: np.ndarray, ball_speed: np.ndarray) -> np.ndarray:
+def ball_weight(contact: Contact, heel_speed: np.ndarray, ball_speed: np.ndarray, fps: float) -> np.ndarray:
     """(n,): how much the ball, and not the heel, holds the foot.
 
-    It passes over only while both touch, around the moment that leaves the least way to the point that is then not held
-    fast, from their animated speeds (n,), and takes at least half of that time.
+    It passes over only while both touch, or around the moment at which one leaves and the other lands; then when that
+    leaves the least way to the point that is then not held fast, from their animated speeds (n,), and takes at least
+    half of that time.
     """
     n = len(heel_speed)
     w = np.where(contact.ball & ~contact.heel, 1.0, 0.0)
-    for a, b in runs(contact.heel & contact.ball):
+    passing = contact.heel & contact.ball
+    for k in 1 + np.flatnonzero((np.diff(w) != 0) & ~passing[1:] & ~passing[:-1]):
+        half = max(1, round(HOP * fps / 2))
+        passing[max(k - half, 0) : k + half] = True
+    for a, b in runs(passing):
         before = w[a - 1] if a > 0 else (w[b] if b < n else 1.0)
         after = w[b] if b < n else before
         way = np.cumsum((heel_speed - ball_speed)[a:b]) * (after - before)

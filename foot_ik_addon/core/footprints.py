@@ -116,7 +116,7 @@ def sliding_frame(frame: int) -> Contact:
 def on_floor(leg: Leg, sole: Sole, contact: Contact, ride: np.ndarray) -> Footprint:
     """Fit one footprint to all frames of a contact, in which the foot goes along by `ride` (F, 3)."""
     span, frame = slice(contact.start, contact.stop), (contact.start + contact.stop - 1) // 2
-    tracks = sole.tracks(leg.take(span))
+    tracks = sole.tracks(leg.during(span))
     tracks = tracks - (ride[span] - ride[frame])[:, None]
     heel, ball = tracks[:, HEEL, :2], tracks[:, BALL, :2]
     flat = contact.heel & contact.ball
@@ -210,7 +210,7 @@ def slips_away(leg: Leg, sole: Sole, p: Footprint, ground: Ground) -> bool:
         return False
     frames = np.arange(p.contact.start, p.contact.stop)
     held = transform(ground.carried(p.piece, p.frame, frames, p.sole(sole.plan)), p.place)
-    ball = sole.tracks(leg.take(frames))[:, BALL]
+    ball = sole.tracks(leg.during(frames))[:, BALL]
     ways = held[:, :2], (held - ball)[:, :2]  # a foot that skates on firm ground is held
     return all(length(way - way[p.frame - p.contact.start]).max() > DRAGGED for way in ways)
 

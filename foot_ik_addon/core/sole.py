@@ -21,7 +21,7 @@ BALL_AHEAD = 0.15 * LEG
 WAY = 5
 """The way of a foot in so many frames weighs as much as its height in the search for the moment at which it stands most
 surely. Frames and not seconds: the faster the capture, the more of a foot's speed is jitter."""
-MOMENT = 1 / 60
+MOMENT = 1 / 120
 """Seconds around that moment in which the foot is taken to be the same."""
 STILLER = 0.7
 """The ball belongs to the toe bone if it rises and falls by less than this share of what it would on the foot bone."""

@@ -11,10 +11,11 @@ from __future__ import annotations
 import numpy as np
 
 from .clip import LEG, Clip, Leg, runs, smoothed
+from .correction import quintic
 from .curves import curve_between
 from .footprints import HEADROOM
 from .ground import Ground
-from .rest import CUTS
+from .rest import CUTS, TOUCH
 from .rotations import normalized
 
 DELAYS = (0.0, 0.04, -0.04, 0.08, -0.08, 0.12, -0.12)
@@ -23,6 +24,9 @@ SETTLE = 0.05
 """Time constant in seconds of the lift: how long before and behind an obstacle it begins and ends."""
 CLEARANCE = 0.004 * LEG
 """Height over the ground at which a swing passes."""
+AWAY = 0.15
+"""Seconds after which a foot that leaves a footprint, or before which one that comes to it, has that clearance, and no
+longer cuts what it cuts there."""
 MARGIN = 0.005 * LEG
 """By so much the sole is taken to be wider there."""
 CALM = 0.02
@@ -74,18 +78,23 @@ class Path:
     def __init__(self, points: np.ndarray, own: np.ndarray, frames: np.ndarray, standing: np.ndarray, fps: float):
         self.own, self.frames, self.standing, self.fps = own, frames, standing, fps
         self.middle = smoothed(points.mean(1), CALM * fps)
-        self.points = points + MARGIN * normalized((points - points.mean(1, keepdims=True)) * (1, 1, 0))
+        free = np.flatnonzero(~standing)
+        since, until = np.arange(len(frames)) - (free[0] - 1), free[-1] + 1 - np.arange(len(frames))
+        since = since if free[0] > 0 else np.full(len(frames), np.inf)
+        until = until if free[-1] < len(frames) - 1 else np.full(len(frames), np.inf)
+        self.edge = np.where(since <= until, free[0] - 1, free[-1] + 1).clip(0, len(frames) - 1)
+        self.off = quintic(np.minimum(since, until).clip(0, AWAY * fps) / (AWAY * fps))
+        outward = normalized((points - points.mean(1, keepdims=True)) * (1, 1, 0))
+        self.points = points + MARGIN * self.off[:, None, None] * outward
 
     def need(self, shifts: np.ndarray, ground: Ground) -> np.ndarray:
         """(k, n): how far the foot, moved by each of `shifts` (k, n, 3), must be lifted in each frame of the swing."""
-        free = np.flatnonzero(~self.standing)
-        points = self.points[free] + shifts[:, free, None]
-        above, frames = points + (0, 0, HEADROOM), np.broadcast_to(self.frames[free, None], points.shape[:-1])
+        points = self.points + shifts[:, :, None]
+        above, frames = points + (0, 0, HEADROOM), np.broadcast_to(self.frames[:, None], points.shape[:-1])
         heights = ground.below(above.reshape(-1, 3), frames.ravel())[0].reshape(points.shape[:-1])
-        cut = heights - points[..., 2] - self.own[free]
-        out = np.zeros(shifts.shape[:2])
-        out[:, free] = np.nan_to_num(cut, nan=0.0).max(-1).clip(0)
-        return out
+        cut = np.nan_to_num(heights - points[..., 2] - self.own, nan=0.0).max(-1).clip(0)
+        left = (1 - self.off) * np.minimum(cut[:, self.edge], TOUCH)
+        return np.where(self.standing, 0.0, cut - left).clip(0)
 
     def delayed(self, seconds: float) -> np.ndarray:
         """(n, 3): what makes the horizontal travel late at its beginning (seconds > 0) or early at its end."""
@@ -101,7 +110,7 @@ class Path:
 
     def lifted(self, shifts: np.ndarray, need: np.ndarray) -> np.ndarray:
         """`shifts` (k, n, 3) with the smooth lift over each that `need` (k, n) asks for."""
-        least = np.where(need > 0, need + CLEARANCE, 0.0)
+        least = np.where(need > 0, need + CLEARANCE * self.off, 0.0)
         most = np.broadcast_to(np.where(self.standing, 0.0, np.inf), need.shape)
         lift = curve_between(np.zeros_like(need), least, most, SETTLE * self.fps, 0)
         return shifts + np.maximum(np.where(self.standing, 0.0, lift), need)[..., None] * (0.0, 0.0, 1.0)

@@ -9,7 +9,7 @@ from core.figures import sole_of
 from core.walks import LEFT, RIGHT, clip_of, truth
 
 from foot_ik_addon.core.clip import BALL, HEEL, runs
-from foot_ik_addon.core.contacts import Contact, find_contacts, point_contact
+from foot_ik_addon.core.contacts import Contact, find_contacts, over_gaps, point_contact
 
 # Both in seconds. A foot that has just left has not moved 2.5 cm yet: the motion itself has no sharper edge than this.
 EDGE = 0.07
@@ -122,6 +122,14 @@ def test_a_frame_in_which_a_standing_foot_is_up_does_not_part_the_contact():
     (contact,) = find_contacts(120, walks.moved_by(clip, spike).legs[LEFT], sole_of(clip))
     assert (contact.start, contact.stop) == (0, walk.count)
     assert (contact.heel | contact.ball).all()
+
+
+def test_where_neither_touches_what_touches_before_or_after_stands_on():
+    heel = np.array([1, 0, 0, 1, 0, 0, 0], bool)
+    ball = np.array([0, 0, 0, 0, 0, 0, 1], bool)
+    h, b = over_gaps(heel, ball)
+    np.testing.assert_array_equal(h, [1, 1, 1, 1, 1, 1, 0])
+    np.testing.assert_array_equal(b, [0, 0, 0, 0, 1, 1, 1])
 
 
 # 10 cm over the way that is walked, as captured floors are; a clip stands on it, not on z = 0.

@@ -8,13 +8,13 @@ from core import grounds, walks
 from core.figures import LIMITS, sole_of
 from core.walks import LEFT, clip_of, truth
 
-from foot_ik_addon.core.clip import BALL, HEEL, LEG, Clip, runs
+from foot_ik_addon.core.clip import BALL, HEEL, LEG, Clip, Leg, Sole, runs
 from foot_ik_addon.core.contacts import Contact, find_contacts
-from foot_ik_addon.core.correction import ball_weight, carried_over, held_foot, hinged, with_toes
+from foot_ik_addon.core.correction import HOP, ball_weight, carried_over, held_foot, hinged, with_toes
 from foot_ik_addon.core.edits import Edit, edited
 from foot_ik_addon.core.footprints import Footprint, lay_footprints
 from foot_ik_addon.core.rest import CUTS
-from foot_ik_addon.core.rotations import transform
+from foot_ik_addon.core.rotations import from_rotvec, rotate, transform
 
 HELD = 1e-4 * LEG
 """A tenth of a millimetre: a third of what an eye sees of a foot that fills the screen."""
@@ -261,10 +261,51 @@ def test_weight_passes_to_the_ball_when_the_heel_begins_to_slip():
     both = np.ones(24, bool)
     contact = Contact(0, 26, np.append(both, [False, False]), np.append([False, False], both), np.zeros(26, bool))
     heel = np.where(np.arange(26) < 8, 0.1, 0.5)
-    w = ball_weight(contact, heel, np.full(26, 0.3))
+    w = ball_weight(contact, heel, np.full(26, 0.3), 60.0)
     assert w[0] == 0 and w[-1] == 1 and (np.diff(w) >= 0).all()
     assert abs(np.interp(0.5, w, np.arange(26)) - 7.5) < 0.6
     assert np.abs(np.diff(w)).max() < 2 * 1.875 / 22 + 1e-9  # the steepest of a quintic over half of the shared frames
+
+
+@pytest.mark.parametrize("fps", [30.0, 120.0])
+def test_a_foot_does_not_jump_from_its_heel_to_its_ball(fps):
+    """They never touch at the same time: the foot passes over in HOP, or in two frames where these last longer."""
+    n = round(fps)
+    ball = np.arange(n) >= n // 2
+    speed = np.full(n, 0.2)
+    w = ball_weight(Contact(0, n, ~ball, ball, np.zeros(n, bool)), speed, speed, fps)
+    assert w[0] == 0 and w[-1] == 1 and (np.diff(w) >= 0).all()
+    assert np.diff(w).max() < max(2 * 1.875 / (HOP * fps), 0.9)
+    assert ((w > 0) & (w < 1)).sum() <= max(HOP * fps + 1, 2)
+
+
+@pytest.mark.parametrize("degrees", [30, -30])
+def test_a_foot_on_a_slope_cuts_it_no_deeper_than_the_clip_does_its_floor(degrees):
+    """It rolls onto its edge, which then lies 25 mm under the floor; on the slope a foot that is only turned with it
+    would be 4 mm deeper. To `CUTS`. (Frames that are still are laid flat, which raises the foot altogether.)"""
+    clip = clip_of(walks.standing())
+    one, leg, sole = Clip(clip.fps, clip.pelvis, clip.legs[:1]), clip.legs[LEFT], sole_of(clip)
+    (prints,) = lay_footprints(one, [sole], [find_contacts(clip.fps, leg, sole)], grounds.slope(degrees), LIMITS)
+    (p,), rolled = prints, rolled_about_ball(leg, sole, np.radians(45))
+    p = replace(p, contact=replace(p.contact, still=np.zeros_like(p.contact.still)))
+    motion = carried_over(one, *held_foot(one, rolled, sole, [p], grounds.slope(degrees), 1.0), 0.0)
+    before = sole.tracks(rolled)
+    assert before[..., 2].min() < -20e-3 * LEG
+    deeper = np.minimum(before[..., 2], 0.0) - grounds.slope(degrees).gap(motion.of_sole(before, sole, rolled))
+    assert deeper.max() < CUTS
+
+
+def rolled_about_ball(leg: Leg, sole: Sole, angle: float) -> Leg:
+    """A leg whose foot, which points along y, is rolled about the line from its heel to its ball."""
+    ball, turn = sole.tracks(leg)[:, BALL], from_rotvec(np.array([0.0, angle, 0.0]))
+
+    def roll(pose: np.ndarray) -> np.ndarray:
+        out = pose.copy()
+        out[:, :3, :3] = turn @ pose[:, :3, :3]
+        out[:, :3, 3] = rotate(turn, pose[:, :3, 3] - ball) + ball
+        return out
+
+    return Leg(leg.joints, roll(leg.foot), roll(leg.toe))
 
 
 def bent_onto(ground) -> tuple[Footprint, Footprint, float]:
