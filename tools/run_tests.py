@@ -26,7 +26,7 @@ import environment
 
 ROOT = environment.ROOT
 PROCESSES = 2
-SUITE_SECONDS = 600
+SUITE_SECONDS = 1200
 GROUPS = 6
 """Processes among which a whole run deals the files of tests/blender out, per Blender."""
 TRACEBACK = "Traceback (most recent call last)"
