@@ -146,9 +146,10 @@ def in_contact(leg: Leg, sole: Sole, p: Footprint, ground: Ground, lock: float, 
         from_joint = rotate(turn, ball - joint)
         place = place + from_joint - rotate(from_rotvec(bend), from_joint)
     motion = Motion(place - animated, to_rotvec(turn @ from_rotvec(pitch)), bend)
-    # What the clip itself cuts of its floor, as toes do that are not animated as the sole has them, is not made deeper.
+    # No point goes deeper under the plane of the sole than it is under the floor of the clip: not toes that are not
+    # animated as the sole has them, nor one on which a foot that is let down stands already.
     after = motion.of_sole(tracks, sole, leg) - origin[:, None]
-    above = after[..., 2] - (after[..., :2] * gradient[:, None]).sum(-1) + down[:, None]
+    above = after[..., 2] - (after[..., :2] * gradient[:, None]).sum(-1)
     deeper = (np.minimum(tracks[..., 2], 0.0) - above).max(1) - CUTS / 2
     motion.move[:, 2] += np.maximum(deeper, 0.0)
     return motion
