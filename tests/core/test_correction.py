@@ -279,6 +279,20 @@ def test_a_foot_does_not_jump_from_its_heel_to_its_ball(fps):
     assert ((w > 0) & (w < 1)).sum() <= max(HOP * fps + 1, 2)
 
 
+def test_a_short_stance_holds_heel_and_ball_in_one_footprint():
+    """A runner's foot: the heel stands, both do for one frame, and the ball while the heel rises."""
+    clip, some = clip_of(walks.standing()), slice(0, 6)
+    sole, leg = sole_of(clip), clip.legs[LEFT].during(some)
+    one = Clip(clip.fps, clip.pelvis[some], (leg,))
+    leg = turned_about_ball(leg, sole, np.radians([0, 0, 0, 15, 40, 65])[:, None] * (-1.0, 0.0, 0.0))
+    frames = np.arange(6)
+    contact = Contact(0, 6, frames < 3, frames > 1, np.zeros(6, bool))
+    ((p,),) = lay_footprints(one, [sole], [[contact]], grounds.flat(), LIMITS)
+    motion = carried_over(one, *held_foot(one, leg, sole, [p], grounds.flat(), 1.0), 0.0)
+    ball = motion.of_sole(sole.tracks(leg), sole, leg)[:, BALL]
+    assert np.abs(ball - ball[0]).max() < HELD
+
+
 @pytest.mark.parametrize("degrees", [30, -30])
 def test_a_foot_on_a_slope_cuts_it_no_deeper_than_the_clip_does_its_floor(degrees):
     """It rolls onto its edge, which then lies 25 mm under the floor; on the slope a foot that is only turned with it
@@ -286,7 +300,7 @@ def test_a_foot_on_a_slope_cuts_it_no_deeper_than_the_clip_does_its_floor(degree
     clip = clip_of(walks.standing())
     one, leg, sole = Clip(clip.fps, clip.pelvis, clip.legs[:1]), clip.legs[LEFT], sole_of(clip)
     (prints,) = lay_footprints(one, [sole], [find_contacts(clip.fps, leg, sole)], grounds.slope(degrees), LIMITS)
-    (p,), rolled = prints, rolled_about_ball(leg, sole, np.radians(45))
+    (p,), rolled = prints, turned_about_ball(leg, sole, np.array([0.0, np.radians(45), 0.0]))
     p = replace(p, contact=replace(p.contact, still=np.zeros_like(p.contact.still)))
     motion = carried_over(one, *held_foot(one, rolled, sole, [p], grounds.slope(degrees), 1.0), 0.0)
     before = sole.tracks(rolled)
@@ -295,9 +309,9 @@ def test_a_foot_on_a_slope_cuts_it_no_deeper_than_the_clip_does_its_floor(degree
     assert deeper.max() < CUTS
 
 
-def rolled_about_ball(leg: Leg, sole: Sole, angle: float) -> Leg:
-    """A leg whose foot, which points along y, is rolled about the line from its heel to its ball."""
-    ball, turn = sole.tracks(leg)[:, BALL], from_rotvec(np.array([0.0, angle, 0.0]))
+def turned_about_ball(leg: Leg, sole: Sole, turns: np.ndarray) -> Leg:
+    """A leg whose foot is turned about its ball by rotation vectors (F, 3) or (3,)."""
+    ball, turn = sole.tracks(leg)[:, BALL], from_rotvec(turns)
 
     def roll(pose: np.ndarray) -> np.ndarray:
         out = pose.copy()
