@@ -6,6 +6,7 @@ for what is registered.
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,6 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> ModuleType:
-    if name.startswith("__"):
+    if name.startswith("__") or not find_spec(f"{__name__}.{name}"):
         raise AttributeError(name)
     return import_module(f".{name}", __name__)

@@ -81,7 +81,9 @@ class Request:
     @property
     def build(self) -> tuple:
         """What requests have in common that can be solved in one batch."""
-        return self.rig, self.jobs, self.fps, self.saved.on_toe(self.rig)
+        movable = tuple(bool(np.abs(np.linalg.det(axes)).min() > 0)
+                        for axes in (self.sample.location, *self.sample.axes.values()))
+        return self.rig, self.jobs, self.fps, self.saved.on_toe(self.rig), movable
 
 
 MOST_SOLVED = 4096

@@ -18,7 +18,8 @@ from .apply import Weights
 from .channels import rotation_path
 from .compat import animated_bag, is_muted
 from .fingerprint import ground_objects
-from .pieces import SURFACES, is_ground
+from .flush import animated_paths
+from .pieces import SURFACES, is_ground, is_worn
 from .rig import Rig
 from .sampling import Sample, floor_frame, upright_axis
 
@@ -26,12 +27,13 @@ OWN = __package__.rpartition(".")[0]
 CHAINS = {"IK", "SPLINE_IK"}
 """Constraints that move other bones than the one that has them."""
 BONE = re.compile(r'pose\.bones\["((?:[^"\\]|\\.)*)"\]\.?')
-SWITCHES = ("constraints", "rotation_mode", "hide_viewport", "parent")
+SWITCHES = ("constraints", "rotation_mode", "hide_viewport", "parent", "display_type")
 """Beginnings of paths of objects and bones that change how their channels are read."""
 STILL = {"BEVEL", "DECIMATE", "EDGE_SPLIT", "MULTIRES", "REMESH", "SKIN", "SOLIDIFY", "SUBSURF", "TRIANGULATE",
          "WEIGHTED_NORMAL", "WELD", "WIREFRAME"}
 """Modifiers that make the same surface in every frame, whatever else is in the scene."""
 LEG_WEIGHTS = ("position_weight", "rotation_weight", "lock_weight")
+WEIGHT = re.compile(rf"foot_ik\.(influence|lean|legs\[\d+\]\.({'|'.join(LEG_WEIGHTS)}))$")
 
 
 class Animated:
@@ -53,9 +55,9 @@ class Animated:
 
     def basis(self, bone: bpy.types.PoseBone) -> np.ndarray:
         """(F, 4, 4): the channels of a bone as a matrix."""
-        path = f'pose.bones["{bpy.utils.escape_identifier(bone.name)}"].'
+        path = path_of(bone)
         turn = rotation_of(bone.rotation_mode, self.values(path + rotation_path(bone.rotation_mode)))
-        location = self.values(path + "location") * (not bone.bone.use_connect)
+        location = self.values(path + "location") * (not (bone.bone.use_connect and bone.parent))
         return matrix_of(location, turn, self.values(path + "scale"))
 
     @cached_property
@@ -128,10 +130,10 @@ def weights_of(animated: Animated) -> Weights:
     """The weights of the settings over frames; see `apply.read_weights`."""
     settings = animated.ob.foot_ik
     at = [i for i, leg in enumerate(settings.legs) if leg.enabled]
-    position, rotation, lock = (np.concatenate([animated.values(f"foot_ik.legs[{i}].{name}") for i in at], 1)
-                                for name in LEG_WEIGHTS)
-    influence = animated.values("foot_ik.influence")
-    return Weights(influence * position, influence * rotation, lock, animated.values("foot_ik.lean")[:, 0])
+    values = lambda path: animated.values(f"foot_ik.{path}").clip(0, 1)  # as Blender keeps them, whatever a curve says
+    position, rotation, lock = (np.concatenate([values(f"legs[{i}].{name}") for i in at], 1) for name in LEG_WEIGHTS)
+    influence = values("influence")
+    return Weights(influence * position, influence * rotation, lock, values("lean")[:, 0])
 
 
 def needed(ob: bpy.types.Object, rig: Rig) -> list[bpy.types.PoseBone]:
@@ -175,7 +177,7 @@ def obstacle(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig) -> str:
     for event in ("frame_change_pre", "frame_change_post"):
         for function in getattr(bpy.app.handlers, event):
             module = getattr(function, "__module__", None) or ""
-            if not module.startswith(OWN):
+            if not f"{module}.".startswith(f"{OWN}."):
                 return f"the handler {getattr(function, '__name__', function)} runs in every frame"
     if rig.handles:
         return "controls move its legs"
@@ -183,11 +185,18 @@ def obstacle(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig) -> str:
     names = {bone.name for bone in bones}
     if is_animated(ob.data):
         return f"the armature {ob.data.name} is animated itself"
-    for bone in ob.pose.bones:
-        for constraint in (c for c in bone.constraints if not c.mute):
+    paths = animated_paths(ob)
+    for bone in (bone for bone in ob.pose.bones if len(bone.constraints)):
+        switched = any(path.startswith(f"{path_of(bone)}constraints[") for path in paths)
+        for constraint in (c for c in bone.constraints if switched or not c.mute):
             if bone.name in names or (constraint.type in CHAINS and names & chain_of(bone, constraint)):
                 return f"the bone {bone.name} has a constraint"
     return next(obstacles_of(ob, names), "")
+
+
+def path_of(bone: bpy.types.PoseBone) -> str:
+    """The beginning of the data paths of what a bone has."""
+    return f'pose.bones["{bpy.utils.escape_identifier(bone.name)}"].'
 
 
 def chain_of(bone: bpy.types.PoseBone, constraint: bpy.types.Constraint) -> set[str]:
@@ -221,8 +230,7 @@ def obstacles_of(ob: bpy.types.Object, bones: Iterable[str] = ()) -> Iterator[st
     bag = animated_bag(data)
     for path in {c.data_path for c in (bag.fcurves if bag else ()) if concerns(c.data_path, bones)}:
         own = BONE.sub("", path, count=1)
-        weight = own in ("foot_ik.influence", "foot_ik.lean") or own.endswith(LEG_WEIGHTS)
-        if own.startswith((*SWITCHES, "pose")) or (own.startswith("foot_ik") and not weight):
+        if own.startswith((*SWITCHES, "pose")) or (own.startswith("foot_ik") and not WEIGHT.match(own)):
             yield f"{path} is animated"
 
 
@@ -237,21 +245,28 @@ def ground_obstacle(scene: bpy.types.Scene, ob: bpy.types.Object) -> str:
     those that move."""
     chosen = ob.foot_ik.ground_source == "COLLECTION"
     for ground in ground_objects(scene, ob).values():
-        pieces = [ground] if ground.type in SURFACES and is_ground(ground, ob, chosen) else []
+        makes = ground.type not in SURFACES and len(ground.modifiers) > 0 and not is_worn(ground, ob, chosen)
+        pieces = [ground] if makes or is_ground(ground, ob, chosen) or shows_later(ground) else []
         if ground.instance_type != "NONE":
             among = getattr(ground.instance_collection, "all_objects", ())
-            pieces += [o for o in among if o.type in SURFACES or o.instance_type != "NONE"]
-            if ground.instance_type != "COLLECTION" or any(o.instance_type != "NONE" for o in pieces[1:]):
+            made = [o for o in among if o.type in SURFACES or o.instance_type != "NONE"]
+            if ground.instance_type != "COLLECTION" or any(o.instance_type != "NONE" for o in made):
                 return f"{ground.name} makes instances"
-            if any(o.animation_data is not None for o in chain(ground, *pieces)):
+            if any(o.animation_data is not None for o in chain(ground, *made)):
                 return f"{ground.name} makes instances that are animated"
+            pieces = [ground, *made]
         for piece in pieces:
             why = next(obstacles_of(piece), "")
-            if why or changes_shape(piece):
+            if why or (piece.type != "EMPTY" and changes_shape(piece)):
                 return why or f"the shape of {piece.name} may change"
             if any(path.endswith("scale") for o in chain(piece) for path, _ in curves_of(o)):
                 return f"the scale of {piece.name} is animated"
     return ""
+
+
+def shows_later(ob: bpy.types.Object) -> bool:
+    """Whether an object may become ground in another frame."""
+    return any(path == "display_type" for path in animated_paths(ob))
 
 
 def chain(*obs: bpy.types.Object) -> set[bpy.types.Object]:
@@ -271,13 +286,12 @@ def changes_shape(ob: bpy.types.Object) -> bool:
 
 
 def moving(scene: bpy.types.Scene, ob: bpy.types.Object, frames: np.ndarray) -> dict[str, np.ndarray]:
-    """{full name of a piece of ground that moves: (F, 4, 4) its world matrices}; there is no `ground_obstacle`."""
+    """{full name of a piece of ground that is animated: (F, 4, 4) its world matrices}, which need not be that of the
+    frame that is shown; there is no `ground_obstacle`."""
     out = {}
     for name, ground in ground_objects(scene, ob).items():
         if any(o.animation_data is not None for o in chain(ground)):
-            world = Animated(ground, frames).world
-            if (world != world[0]).any():
-                out[name] = world
+            out[name] = Animated(ground, frames).world
     return out
 
 

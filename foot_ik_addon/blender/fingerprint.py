@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import bpy
 import numpy as np
@@ -14,7 +14,7 @@ from .upstream import upstream
 
 PLANNED = ("pelvis", "ground_source", "floor_height", "floor_space", "max_pitch", "max_roll", "max_step", "max_shift")
 TRANSFORMS = ("location", "rotation_euler", "rotation_quaternion", "rotation_axis_angle", "scale", "delta_location",
-              "delta_rotation_euler", "delta_scale")
+              "delta_rotation_euler", "delta_rotation_quaternion", "delta_scale")
 PLANNED_LEG = ("upper", "lower", "foot", "toe", "enabled", "reach", "solver")
 
 
@@ -38,15 +38,21 @@ def fingerprint(scene: bpy.types.Scene, ob: bpy.types.Object) -> str:
                 contact.ball_edited and (contact.ball_start, contact.ball_end))
     if settings.controls:
         add_influences(add, ob)
-    above: bpy.types.Object | None = ob
-    while above is not None:
-        add_animation(add, above)
-        above = above.parent
-    for name, ground in sorted(ground_objects(scene, ob).items()):
+    around = ground_objects(scene, ob)
+    for name, ground in sorted(around.items()):
         add(name, ground.hide_viewport)
-        add_animation(add, ground)
         add_shape(add, ground)
+    chains = {o.name_full: o for start in (ob, *around.values()) for o in upward(start)}
+    for _, moved in sorted(chains.items()):
+        add_animation(add, moved)
     return digest.hexdigest()
+
+
+def upward(ob: bpy.types.Object | None) -> Iterator[bpy.types.Object]:
+    """An object and its parents."""
+    while ob is not None:
+        yield ob
+        ob = ob.parent
 
 
 def add_influences(add, ob: bpy.types.Object) -> None:
@@ -116,5 +122,9 @@ def ground_objects(scene: bpy.types.Scene, ob: bpy.types.Object) -> dict[str, bp
     if settings.ground_source == "FLOOR":
         return {}
     chosen = settings.ground_source == "COLLECTION"
-    among = getattr(settings.ground_collection, "all_objects", ()) if chosen else scene.objects
-    return {o.name_full: o for o in among if o.type in SURFACES or o.instance_type != "NONE"}
+    scenes = [scene]
+    while scenes[-1].background_set is not None:
+        scenes.append(scenes[-1].background_set)
+    among = getattr(settings.ground_collection, "all_objects", ()) if chosen else [o for s in scenes for o in s.objects]
+    made = lambda o: o.instance_type != "NONE" or (len(o.modifiers) > 0 and o.type != "ARMATURE")
+    return {o.name_full: o for o in among if o.type in SURFACES or made(o)}

@@ -175,8 +175,9 @@ class MeshGround:
         of their object: (frames, 4, 4) world matrices}."""
         (here,) = self.seen
         movers = {i: moving[key[0]] for key, i in self.index.items() if key[0] in moving and i in here}
-        if movers:
-            self.seen = [here | {i: (world[f], here[i][1]) for i, world in movers.items()} for f in range(frames)]
+        still = all((world == world[0]).all() for world in movers.values())
+        self.seen = [here | {i: (world[f], here[i][1]) for i, world in movers.items()}
+                     for f in range(1 if still else frames)]
 
     def settle(self, carrier: np.ndarray, unit: float) -> None:
         """Bring the pieces of all frames into clip space: carrier (F, 4, 4) is its frame in the world, unit its

@@ -18,6 +18,7 @@ from mathutils import Matrix
 from .apply import Channels, Request, corrected_channels, read_weights, remember, request_of, saved_plan
 from .channels import BoneChannels, column, in_mode, read_channels, read_rotation, to_matrix, write_rotation
 from .flush import flush, give_back, is_flushed
+from .handlers import corrected
 from .refusals import baked_frames
 from .rig import Refusal, Rig, read_rig
 from .sampling import layers_of, read_frame
@@ -39,13 +40,13 @@ def writable(ob: bpy.types.Object) -> bool:
 
 def live_rigs(scene: bpy.types.Scene) -> list[bpy.types.Object]:
     """The armatures of a scene that are corrected live."""
-    return [ob for ob in scene.objects if ob.type == "ARMATURE" and ob.foot_ik.enabled and ob.library is None
+    return [ob for ob in corrected(scene.objects) if ob.foot_ik.enabled and ob.library is None
             and ob.session_uid not in _suspended]
 
 
 def shown_rigs(objects: Iterable[bpy.types.Object]) -> list[bpy.types.Object]:
     """Those of some objects that show a corrected pose now."""
-    return [ob for ob in objects if ob.type == "ARMATURE" and ob.foot_ik.shown]
+    return [ob for ob in corrected(objects) if ob.foot_ik.shown]
 
 
 @contextmanager

@@ -67,7 +67,7 @@ def pack_plan(plan: Plan, start: int, legs: list[str], notes: list[str], unit: f
                   on_toe=[foot.on_toe for foot in plan.feet])
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def unpack_plan(text: str) -> SavedPlan:
     """The plan of `pack_plan`; raises `Refusal` where it cannot be read."""
     try:

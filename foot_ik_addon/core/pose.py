@@ -114,7 +114,8 @@ def correct(
     unit = np.cbrt(np.abs(np.linalg.det(linear)))
     body = np.broadcast_to(np.eye(3), linear.shape)
     if rows.lean is not None and rows.lean.any():
-        body = nearest_rotation(linear @ from_rotvec(rows.lean) @ inverse)
+        leaning = nearest_rotation(linear @ from_rotvec(rows.lean) @ inverse)
+        body = np.where(rows.lean.any(-1)[:, None, None], leaning, body)  # others in the batch stay exactly upright
     head = transform(to_rig, clip.pelvis)
     hips = np.zeros((len(linear), len(jobs), 3))
     tasks, feet = [], []

@@ -15,20 +15,14 @@ from .rotations import transform
 def rides_of(clip: Clip, soles: list[Sole], ground: Ground) -> list[np.ndarray]:
     """Per leg (F, 3): how far, level, the ground under a foot has gone since the first frame; in each frame only if the
     foot goes along with it rather than stays."""
-    every, out = np.arange(len(clip)), []
-    moves: dict[int, bool] = {}
+    out = []
     for leg, sole in zip(clip.legs, soles, strict=True):
         ball = sole.tracks(leg)[:, BALL]
         steps = np.zeros((len(clip), 3))
         heights, pieces = ground.layers(ball[:, :2], np.arange(len(clip)))
         for f, k in np.argwhere(np.isfinite(heights[:-1])):
-            piece = int(pieces[f, k])
-            if piece not in moves:
-                moves[piece] = bool((ground.carried(piece, int(f), every, ball[:1]) != np.eye(4)).any())
-            if not moves[piece]:
-                continue
             own, point = (ball[f + 1] - ball[f])[:2], np.append(ball[f, :2], heights[f, k])
-            carried = ground.carried(piece, int(f), np.array([f + 1]), point[None])[0]
+            carried = ground.carried(int(pieces[f, k]), int(f), np.array([f + 1]), point[None])[0]
             flow = transform(carried, point) - point
             if np.linalg.norm(own - flow[:2]) < np.linalg.norm(own - steps[f + 1, :2]):
                 steps[f + 1, :2] = flow[:2]

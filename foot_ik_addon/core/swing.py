@@ -44,7 +44,7 @@ def clear_swings(clip: Clip, before: np.ndarray, after: np.ndarray, standing: np
     for a, b in runs(~standing):
         span = slice(max(a - 2, 0), min(b + 2, len(clip)))
         frames = np.arange(span.start, span.stop)
-        path = Path(after[span], own[span], frames, standing[span], clip.fps)
+        path = Path(after[span], own[span], frames, (frames < a) | (frames >= b), clip.fps)
         if path.need(np.zeros((1, len(frames), 3)), ground).max() <= CUTS:
             continue
         shifts = np.stack([path.delayed(seconds) for seconds in DELAYS])

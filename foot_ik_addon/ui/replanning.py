@@ -22,8 +22,9 @@ DRAGGING = {"BLOCKING", "GRAB_CURSOR"}
 """Options of operators that run while the user drags or types."""
 _last = 0.0
 """When something was edited last."""
-_tried: dict[int, str] = {}
-"""{session_uid of an object: fingerprint of what was planned last}: what is refused is not tried again and again."""
+_tried: dict[tuple[int, int], str] = {}
+"""{session_uids of a scene and an object: fingerprint of what was planned last}: what is refused, or planned in turns
+for two scenes, is not tried again and again."""
 
 
 @persistent
@@ -39,6 +40,12 @@ def edited() -> None:
     _last = time.monotonic()
     if not bpy.app.background and not bpy.app.timers.is_registered(after_pause):
         bpy.app.timers.register(after_pause, first_interval=PAUSE)
+
+
+@persistent
+def after_undo(*_: object) -> None:
+    """What was planned before an undo or a redo may have gone with it."""
+    _tried.clear()
 
 
 def after_pause() -> float | None:
@@ -66,10 +73,10 @@ def replan(scene: bpy.types.Scene, ob: bpy.types.Object) -> bool:
     """Plan a rig again whose plan is out of date, if that is quick; returns whether it was done."""
     if not ob.foot_ik.plan or scene.frame_end - scene.frame_start >= MOST_FRAMES:
         return False
-    now = blender.fingerprint.fingerprint(scene, ob)
-    if now in (ob.foot_ik.fingerprint, _tried.get(ob.session_uid)):
+    now, key = blender.fingerprint.fingerprint(scene, ob), (scene.session_uid, ob.session_uid)
+    if now in (ob.foot_ik.fingerprint, _tried.get(key)):
         return False
-    _tried[ob.session_uid] = now
+    _tried[key] = now
     try:
         curves = blender.curves
         if curves.obstacle(scene, ob, blender.rig.read_rig(ob)) or curves.ground_obstacle(scene, ob):
@@ -81,12 +88,18 @@ def replan(scene: bpy.types.Scene, ob: bpy.types.Object) -> bool:
     return True
 
 
+HANDLERS = (("depsgraph_update_post", after_edit), ("undo_post", after_undo), ("redo_post", after_undo))
+
+
 def register() -> None:
-    bpy.app.handlers.depsgraph_update_post.append(after_edit)
+    for name, function in HANDLERS:
+        getattr(bpy.app.handlers, name).append(function)
 
 
 def unregister() -> None:
-    bpy.app.handlers.depsgraph_update_post.remove(after_edit)
+    for name, function in HANDLERS:
+        if function in getattr(bpy.app.handlers, name):
+            getattr(bpy.app.handlers, name).remove(function)
     if bpy.app.timers.is_registered(after_pause):
         bpy.app.timers.unregister(after_pause)
     _tried.clear()

@@ -172,18 +172,32 @@ def switched(ob):
     ob.pose.bones["hips"].keyframe_insert("rotation_mode", frame=1)
 
 
+def ik_that_is_switched_on(ob):
+    ik = ob.pose.bones["toe.L"].constraints.new("IK")
+    ik.chain_count, ik.mute = 3, True
+    ik.keyframe_insert("mute", frame=1)
+
+
+def weight_by_name(ob):
+    bag, path = scenes.bag(ob), 'foot_ik.legs["Left"].position_weight'
+    bag.fcurves.new(path, index=0).keyframe_points.insert(1, 0.5)
+
+
 @pytest.mark.parametrize("change", (constrained, leg_by_ik, driven, with_strip, on_a_bone, on_a_constrained_parent,
-                                    remapped, switched), ids=lambda f: f.__name__)
+                                    remapped, switched, ik_that_is_switched_on, weight_by_name),
+                         ids=lambda f: f.__name__)
 def test_what_else_moves_a_rig_is_named(addon, change: Callable):
     ob = scenes.walker("flat")
     change(ob)
     assert addon("blender.curves").obstacle(bpy.context.scene, ob, addon("blender.rig").read_rig(ob))
 
 
-def test_a_handler_of_another_add_on_is_named(addon):
+@pytest.mark.parametrize("module", ("another", "bl_ext.user_default.foot_ik_tools"))
+def test_a_handler_of_another_add_on_is_named(addon, module):
     def writes(*_):
         ob.pose.bones["hips"].location.x = 1.0
 
+    writes.__module__ = module
     ob = scenes.walker("flat")
     bpy.app.handlers.frame_change_post.append(writes)
     try:
@@ -200,6 +214,17 @@ def test_what_moves_other_bones_does_no_harm(both):
     ob.pose.bones["forearm.R"].driver_add("rotation_quaternion", 2)
     *samples, why = both(ob, FRAMES)
     assert why == ""
+    assert_same(*samples)
+
+
+def test_weights_stay_in_their_limits(both):
+    """Curves may overshoot their keys."""
+    ob = scenes.walker("flat")
+    curve = scenes.bag(ob).fcurves.new("foot_ik.influence", index=0)
+    for frame, value in ((1, 2.0), (scenes.LAST, -1.0)):
+        curve.keyframe_points.insert(frame, value)
+    *samples, why = both(ob, [1, 20, scenes.LAST])
+    assert why == "" and np.ptp(samples[1].position) == 1
     assert_same(*samples)
 
 
@@ -226,7 +251,26 @@ def blinking(ground):
     ground.keyframe_insert("hide_viewport", frame=1)
 
 
-@pytest.mark.parametrize("change", (bending, keyed_modifier, followed, growing, blinking), ids=lambda f: f.__name__)
+def drawn_as_wire(ground):
+    ground.display_type = "WIRE"
+    ground.keyframe_insert("display_type", frame=1)
+
+
+def instances_that_follow(ground):
+    maker = bpy.data.objects.new("Maker", None)
+    bpy.context.scene.collection.objects.link(maker)
+    maker.instance_type, maker.instance_collection = "COLLECTION", ground.users_collection[0]
+    followed(maker)
+
+
+def grown_from_points(_):
+    cloud = bpy.data.objects.new("Cloud", bpy.data.pointclouds.new("Cloud"))
+    bpy.context.scene.collection.objects.link(cloud)
+    cloud.modifiers.new("Nodes", "NODES")
+
+
+@pytest.mark.parametrize("change", (bending, keyed_modifier, followed, growing, blinking, drawn_as_wire,
+                                    instances_that_follow, grown_from_points), ids=lambda f: f.__name__)
 def test_ground_that_must_be_stepped_through_is_named(addon, change):
     ob = scenes.walker("flat")
     assert addon("blender.curves").ground_obstacle(bpy.context.scene, ob) == ""
@@ -248,6 +292,19 @@ def test_plans_from_curves_and_from_stepping_are_the_same(addon, monkeypatch, gr
     ob = scenes.walker(ground)
     read, stepped = (plan_by(addon, monkeypatch, ob, why) for why in ("", "asked for"))
     assert np.abs(read - stepped).max() < 1e-4
+
+
+def test_the_frame_that_is_shown_does_not_move_the_ground(addon, monkeypatch):
+    """That stands still in the clip and rises later."""
+    ob, ground = scenes.walker("flat"), bpy.data.objects["Ground"]
+    for frame, height in ((1, 0.0), (scenes.LAST + 4, 0.0), (scenes.LAST + 14, 1.0)):
+        ground.location.z = height
+        ground.keyframe_insert("location", frame=frame)
+    plans = []
+    for frame in (1, scenes.LAST + 14):
+        scenes.visit(frame)
+        plans.append(plan_by(addon, monkeypatch, ob, ""))
+    assert (plans[0] == plans[1]).all()
 
 
 def test_the_report_tells_why_the_scene_was_stepped_through():

@@ -379,6 +379,21 @@ def test_what_was_solved_for_something_else_is_not_shown(addon, change):
     assert bits(ob, 20) == now
 
 
+def test_a_rig_that_leans_does_not_turn_the_others_of_its_build():
+    """Which cannot be turned, and stand askew, so that no turn at all is one by a rounding error."""
+    ob = scenes.walker("slope")
+    ob.data.bones["thigh.L"].use_inherit_rotation = False
+    assert bpy.ops.foot_ik.plan() == {"FINISHED"}
+    leaning = ob.copy()
+    bpy.context.scene.collection.objects.link(leaning)
+    for one in (ob, leaning):
+        one.rotation_euler.z, one.scale = 0.3, (1.1, 1.1, 1.1)
+        one.foot_ik.enabled = True
+    leaning.foot_ik.lean = 1.0
+    scenes.visit(20)
+    assert ob.foot_ik.shown and not leaning.foot_ik.shown
+
+
 def test_a_crowd_is_posed_as_each_of_it_alone(addon):
     """Rigs of two sizes and one of other bones, with plans of their own."""
     ob = go_live(scenes.walker("slope"))

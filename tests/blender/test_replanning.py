@@ -54,6 +54,31 @@ def test_what_has_not_changed_is_left_alone(replan):
     assert not replan() and ob.foot_ik.plan == before
 
 
+def test_an_edit_is_followed_again_after_undo_and_redo(replan):
+    bpy.ops.ed.undo_push(message="before")
+    live()
+    bpy.ops.ed.undo_push(message="live")
+    raised()
+    bpy.ops.ed.undo_push(message="raised")
+    assert replan()
+    bpy.ops.ed.undo()
+    replan()
+    bpy.ops.ed.redo()
+    assert replan()
+
+
+def test_a_rig_in_two_scenes_is_not_planned_for_ever(addon):
+    module, ob, here = addon("ui.replanning"), live(), bpy.context.scene
+    module._tried.clear()
+    other = bpy.data.scenes.new("Other")
+    other.collection.children.link(bpy.data.collections["Ground"])
+    other.collection.objects.link(ob)
+    other.frame_start, other.frame_end = 1, 30
+    raised()
+    rounds = [[module.replan(scene, ob) for scene in (here, other)] for _ in range(3)]
+    assert rounds[0][0] and not any(rounds[2])
+
+
 def constrained(ob):
     ob.pose.bones["foot.L"].constraints.new("LIMIT_ROTATION")
 
