@@ -8,12 +8,11 @@ import bpy
 import numpy as np
 from mathutils import Matrix
 
-from ..core.motions import magnified
 from ..core.pose import Corrected
 from ..core.report import UNREACHED
 from ..core.rotations import nearest_rotation
 from . import live
-from .apply import Channels, Weights, chains_of, corrected_channels, in_range, read_weights, request_of, saved_plan
+from .apply import Channels, Weights, corrected_channels, in_range, read_weights, request_of, saved_plan
 from .channels import in_mode, rotation_path
 from .clips import sample_clip
 from .compat import animated_bag, assign_action, ensured_bag, ensured_fcurve, slot_identifier, use_slot
@@ -25,13 +24,11 @@ from .planning import Steps
 from .refusals import constraint_check, note_baked, refuse_baked, refuse_unmovable, writable_or_refuse
 from .reporting import bake_report, keep_report, report_to_follow
 from .rig import Refusal, Rig, read_rig
-from .sampling import Sample, joined, layer_of, read_frame, step_through
+from .sampling import Sample, layer_of, read_frame
 from .snapshot import animation_kept, settings_kept
 
 SUFFIX = " Foot IK"
 """What the names of baked actions end with."""
-MAGNIFIED = 5.0
-"""A millionth of a leg, by which curves may be off, is then a two-hundredth of a millimetre at the knee."""
 UNBENT = 1e-6
 """Radians: toes, or a pelvis, that never turn by more than this are as animated, and get no keys."""
 
@@ -79,8 +76,8 @@ def corrected_clip(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig, frame
     """The corrected channels of many frames, in one batch where the plan covers them; the `ground` is gathered on the
     way.
 
-    It is what live shows. Curves agree with what Blender evaluates to the seventh digit, which matters where knees are
-    so straight that their place hangs on it: those frames are stepped through.
+    It is what live shows, so the scene is stepped through: curves agree with what Blender evaluates to the seventh
+    digit only, of which nearly straight legs make more.
     """
     fps, saved, single = live.scene_fps(scene), saved_plan(ob, rig), {}
     beyond = [i for i, frame in enumerate(frames) if saved is None or not in_range(saved, frame)]
@@ -91,8 +88,7 @@ def corrected_clip(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig, frame
             single[frame] = corrected_channels(ob, request_of(ob, rig, sample, fps, saved, weights, depsgraph))
 
     each = (constraint_check(ob, rig), *([alone] if beyond else []))
-    sample, weights, why = yield from sample_clip(scene, ob, rig, frames, each, ground,
-                                                  "not all of it is planned" if beyond else "")
+    sample, weights, _ = yield from sample_clip(scene, ob, rig, frames, each, ground, "the bake is exact")
     if any(c is None for c in single.values()):
         raise Refusal("There is no plan for these frames: press Plan first")
     planned = [i for i, frame in enumerate(frames) if frame not in single]
@@ -100,15 +96,7 @@ def corrected_clip(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig, frame
     if planned:
         request = request_of(ob, rig, sample.take(planned), fps, saved, weights.take(planned))
         parts.append(corrected_channels(ob, request))
-    channels = join_channels(parts, np.argsort(beyond + planned, kind="stable"))
-    delicate = np.flatnonzero(magnified(chains_of(sample, rig), channels.corrected) > MAGNIFIED)
-    if why or not len(delicate):
-        return channels, sample, weights
-    exact = yield from step_through(scene, ob, rig, [frames[i] for i in delicate], [])
-    redone = corrected_channels(ob, request_of(ob, rig, exact, fps, saved, weights.take(delicate)))
-    order = np.arange(len(frames))
-    order[delicate] = len(frames) + np.arange(len(delicate))
-    return join_channels([channels, redone], order), joined([sample, exact]).take(order), weights
+    return join_channels(parts, np.argsort(beyond + planned, kind="stable")), sample, weights
 
 
 def join_channels(parts: list[Channels], order: np.ndarray) -> Channels:

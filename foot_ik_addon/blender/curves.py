@@ -32,6 +32,8 @@ SWITCHES = ("constraints", "rotation_mode", "hide_viewport", "parent", "display_
 STILL = {"BEVEL", "DECIMATE", "EDGE_SPLIT", "MULTIRES", "REMESH", "SKIN", "SOLIDIFY", "SUBSURF", "TRIANGULATE",
          "WEIGHTED_NORMAL", "WELD", "WIREFRAME"}
 """Modifiers that make the same surface in every frame, whatever else is in the scene."""
+HUGE = 1e18
+"""The square of more is infinite in single precision."""
 LEG_WEIGHTS = ("position_weight", "rotation_weight", "lock_weight")
 WEIGHT = re.compile(rf"foot_ik\.(influence|lean|legs\[\d+\]\.({'|'.join(LEG_WEIGHTS)}))$")
 
@@ -230,8 +232,17 @@ def obstacles_of(ob: bpy.types.Object, bones: Iterable[str] = ()) -> Iterator[st
     bag = animated_bag(data)
     for path in {c.data_path for c in (bag.fcurves if bag else ()) if concerns(c.data_path, bones)}:
         own = BONE.sub("", path, count=1)
+        if any(c.data_path == path and largest(c) > HUGE for c in bag.fcurves):
+            yield f"{path} has a value too large"
         if own.startswith((*SWITCHES, "pose")) or (own.startswith("foot_ik") and not WEIGHT.match(own)):
             yield f"{path} is animated"
+
+
+def largest(curve: bpy.types.FCurve) -> float:
+    """The largest value of a curve's keys."""
+    co = np.zeros((len(curve.keyframe_points), 2), np.float32)
+    curve.keyframe_points.foreach_get("co", co.ravel())
+    return float(np.abs(co[:, 1]).max(initial=0.0))
 
 
 def concerns(path: str, bones: Iterable[str]) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from .pose import Corrected, local_turns
-from .rotations import align, length, rotate, square_to, transform, unit_and_length
+from .rotations import align, rotate, transform
 
 
 def about(turn: np.ndarray, old: np.ndarray, new: np.ndarray) -> np.ndarray:
@@ -68,21 +68,3 @@ def channels_along(
         away = transform(motion, head) - transform(carrier, head)
         location = location + np.einsum("fij,fj->fi", np.linalg.inv(axes), away)
     return turns, location
-
-
-def magnified(chains: tuple[np.ndarray, ...], corrected: Corrected) -> np.ndarray:
-    """(F,): how many times more than hip and ankle a knee may move, animated or corrected; infinite for legs of more
-    than two bones, whose solvers iterate.
-
-    `chains` as in `correct`. A knee at the height h over the line from hip to ankle, p and q from their ends, rises by
-    p q / (p + q) / h for each unit by which they come nearer.
-    """
-    out = []
-    for i, chain in enumerate(chains):
-        for hip, *knees, ankle in (np.moveaxis(j, 1, 0) for j in (chain, moved_joints(chain, corrected, i))):
-            way, span = unit_and_length(ankle - hip)
-            p = ((knees[0] - hip) * way).sum(1)
-            height = length(square_to(knees[0] - hip, way))
-            with np.errstate(divide="ignore", invalid="ignore"):
-                out.append(np.abs(p * (span - p) / span / height) if len(knees) == 1 else np.full(len(p), np.inf))
-    return np.nan_to_num(np.max(out, 0), nan=np.inf, posinf=np.inf)

@@ -178,13 +178,18 @@ def ik_that_is_switched_on(ob):
     ik.keyframe_insert("mute", frame=1)
 
 
+def with_a_broken_key(ob):
+    scenes.curve(ob, "thigh.L", "rotation_quaternion", 1).keyframe_points[3].co.y = 3e38
+
+
 def weight_by_name(ob):
     bag, path = scenes.bag(ob), 'foot_ik.legs["Left"].position_weight'
     bag.fcurves.new(path, index=0).keyframe_points.insert(1, 0.5)
 
 
 @pytest.mark.parametrize("change", (constrained, leg_by_ik, driven, with_strip, on_a_bone, on_a_constrained_parent,
-                                    remapped, switched, ik_that_is_switched_on, weight_by_name),
+                                    remapped, switched, ik_that_is_switched_on, weight_by_name,
+                                    with_a_broken_key),
                          ids=lambda f: f.__name__)
 def test_what_else_moves_a_rig_is_named(addon, change: Callable):
     ob = scenes.walker("flat")
@@ -316,7 +321,7 @@ def test_the_report_tells_why_the_scene_was_stepped_through():
 
 
 def test_a_bake_is_what_live_shows_where_knees_are_nearly_straight(lab):
-    """These make a tenth of a millimetre of the seventh digit of the pose, so a bake steps through them."""
+    """These make a tenth of a millimetre of the seventh digit of the pose, so a bake does not go by the curves."""
     clip = lab.load("bandai_turn")
     ob = clip.rig
     lab.ground("stairs", clip, lab.sample(clip))
