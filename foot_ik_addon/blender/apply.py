@@ -78,7 +78,7 @@ class Request:
                  *vars(self.weights).values()]
         return self.saved, self.build, b"".join([part.tobytes() for part in parts])
 
-    @property
+    @cached_property
     def build(self) -> tuple:
         """What requests have in common that can be solved in one batch."""
         movable = tuple(bool(np.abs(np.linalg.det(axes)).min() > 0)
@@ -111,10 +111,9 @@ def joined_weights(weights: list[Weights]) -> Weights:
 
 def saved_plan(ob: bpy.types.Object, rig: Rig) -> SavedPlan | None:
     """The plan of an object, or None where there is none for its legs as they are set up now."""
-    if not ob.foot_ik.plan:
-        return None
-    saved = unpack_plan(ob.foot_ik.plan)
-    return saved if set(saved.legs) >= {leg.foot for leg in rig.legs} else None
+    text = ob.foot_ik.plan  # read once: of a long clip it is megabytes
+    saved = unpack_plan(text) if text else None
+    return saved if saved and set(saved.legs) >= {leg.foot for leg in rig.legs} else None
 
 
 def options_of(ob: bpy.types.Object, edits: tuple[tuple[Edit, ...], ...] = ()) -> Options:
@@ -239,8 +238,9 @@ def remember(requests: list[Request]) -> None:
             channels = solve(alike)
             for i, request in enumerate(alike):
                 _solved[request.key] = channels.row(i)
-    while len(_solved) > MOST_SOLVED:
-        _solved.pop(next(iter(_solved)))
+    if len(_solved) > MOST_SOLVED:
+        for key in list(_solved)[: len(_solved) - MOST_SOLVED]:  # a render may do the same in its own thread
+            _solved.pop(key, None)
 
 
 def chains_of(sample: Sample, rig: Rig) -> tuple[np.ndarray, ...]:

@@ -80,17 +80,17 @@ def corrected_clip(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig, frame
     digit only, of which nearly straight legs make more.
     """
     fps, saved, single = live.scene_fps(scene), saved_plan(ob, rig), {}
-    beyond = [i for i, frame in enumerate(frames) if saved is None or not in_range(saved, frame)]
 
     def alone(depsgraph: bpy.types.Depsgraph, frame: float) -> None:
         if saved is None or not in_range(saved, frame):
             sample, weights = read_frame(ob, rig, depsgraph, frame), read_weights(ob.evaluated_get(depsgraph))
             single[frame] = corrected_channels(ob, request_of(ob, rig, sample, fps, saved, weights, depsgraph))
 
-    each = (constraint_check(ob, rig), *([alone] if beyond else []))
+    each = constraint_check(ob, rig), alone
     sample, weights, _ = yield from sample_clip(scene, ob, rig, frames, each, ground, "the bake is exact")
     if any(c is None for c in single.values()):
         raise Refusal("There is no plan for these frames: press Plan first")
+    beyond = [i for i, frame in enumerate(frames) if frame in single]
     planned = [i for i, frame in enumerate(frames) if frame not in single]
     parts = [single[frames[i]] for i in beyond]
     if planned:

@@ -15,7 +15,7 @@ from mathutils import Matrix
 
 from ..core.basis import matrix_of, rotation_of
 from .apply import Weights
-from .channels import rotation_path
+from .channels import column, rotation_path
 from .compat import animated_bag, is_muted
 from .fingerprint import ground_objects
 from .flush import animated_paths
@@ -89,15 +89,17 @@ def plays(curve: bpy.types.FCurve) -> bool:
 
 def evaluated(curve: bpy.types.FCurve, frames: np.ndarray) -> np.ndarray:
     """(F,): the values of a curve; of one that is keyed in each of the frames its keys."""
-    points = curve.keyframe_points
-    if len(points) and not len(curve.modifiers):
-        co = np.empty(2 * len(points), np.float32)
-        points.foreach_get("co", co)
-        times, values = co.reshape(-1, 2).T
+    if len(curve.keyframe_points) and not len(curve.modifiers):
+        times, values = keys_of(curve)
         at = np.searchsorted(times, frames).clip(0, len(times) - 1)
         if (times[at] == frames).all() and (np.diff(times) > 0).all():
             return values[at]
     return np.array([curve.evaluate(frame) for frame in frames])
+
+
+def keys_of(curve: bpy.types.FCurve) -> np.ndarray:
+    """(2, K) float32: times and values of the keys of a curve."""
+    return column(curve.keyframe_points, "co", 2).T
 
 
 def read_curves(ob: bpy.types.Object, rig: Rig, frames: np.ndarray) -> tuple[Sample, Weights]:
@@ -230,19 +232,12 @@ def obstacles_of(ob: bpy.types.Object, bones: Iterable[str] = ()) -> Iterator[st
         if concerns(driver.data_path, bones):
             yield f"{ob.name} has drivers"
     bag = animated_bag(data)
-    for path in {c.data_path for c in (bag.fcurves if bag else ()) if concerns(c.data_path, bones)}:
-        own = BONE.sub("", path, count=1)
-        if any(c.data_path == path and largest(c) > HUGE for c in bag.fcurves):
-            yield f"{path} has a value too large"
+    for curve in (c for c in (bag.fcurves if bag else ()) if concerns(c.data_path, bones)):
+        own = BONE.sub("", curve.data_path, count=1)
         if own.startswith((*SWITCHES, "pose")) or (own.startswith("foot_ik") and not WEIGHT.match(own)):
-            yield f"{path} is animated"
-
-
-def largest(curve: bpy.types.FCurve) -> float:
-    """The largest value of a curve's keys."""
-    co = np.zeros((len(curve.keyframe_points), 2), np.float32)
-    curve.keyframe_points.foreach_get("co", co.ravel())
-    return float(np.abs(co[:, 1]).max(initial=0.0))
+            yield f"{curve.data_path} is animated"
+        if np.abs(keys_of(curve)[1]).max(initial=0.0) > HUGE:
+            yield f"{curve.data_path} has a value that is too large"
 
 
 def concerns(path: str, bones: Iterable[str]) -> bool:

@@ -55,9 +55,9 @@ def read_frame(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph, f
     """
     evaluated = ob.evaluated_get(depsgraph)
     bones = evaluated.pose.bones
-    every = bones.keys()
-    at = [every.index(name) for name in rig.bones]
-    pose, basis = (dict(zip(rig.bones, matrices(bones, name)[at][:, None])) for name in ("matrix", "matrix_basis"))
+    every, names = bones.keys(), rig.bones
+    at = [every.index(name) for name in names]
+    pose, basis = (dict(zip(names, matrices(bones, name)[at][:, None])) for name in ("matrix", "matrix_basis"))
     axes = {handle.bone: location_axes(bones[handle.bone])[None] for handle in rig.handles}
     world, floor = (np.array(m, float)[None] for m in (evaluated.matrix_world, carrier(ob, depsgraph)))
     return Sample(np.array([frame]), world, floor, pose, basis, location_axes(bones[rig.body])[None], axes)

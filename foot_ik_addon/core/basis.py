@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .rotations import TINY, from_rotvec, length, normalized
+from .rotations import TINY, from_rotvec, normalized, quaternion_to_rotvec
 
 
 def rotation_of(mode: str, values: np.ndarray) -> np.ndarray:
@@ -11,7 +11,8 @@ def rotation_of(mode: str, values: np.ndarray) -> np.ndarray:
     not be unit, or (F, 3) Euler angles in radians."""
     if mode == "QUATERNION":
         n = np.sqrt((values * values).sum(-1, keepdims=True))
-        return from_quaternion(np.where(n == 0, (0.0, 1.0, 0.0, 0.0), values / np.maximum(n, TINY)))
+        unit = np.where(n == 0, (0.0, 1.0, 0.0, 0.0), values / np.maximum(n, TINY))
+        return from_rotvec(quaternion_to_rotvec(unit))
     if mode == "AXIS_ANGLE":
         return from_rotvec(values[:, :1] * normalized(values[:, 1:]))
     out = np.eye(3)
@@ -19,13 +20,6 @@ def rotation_of(mode: str, values: np.ndarray) -> np.ndarray:
         axis = "XYZ".index(letter)
         out = from_rotvec(values[:, axis, None] * np.eye(3)[axis]) @ out
     return out
-
-
-def from_quaternion(q: np.ndarray) -> np.ndarray:
-    """Rotation matrices (..., 3, 3) of unit quaternions (..., 4), w first."""
-    n = length(q[..., 1:])[..., None]
-    angle = 2 * np.arctan2(n, q[..., :1])
-    return from_rotvec(q[..., 1:] * np.where(n > 1e-9, angle / np.maximum(n, TINY), 2.0))
 
 
 def matrix_of(location: np.ndarray, rotation: np.ndarray, scale: np.ndarray) -> np.ndarray:

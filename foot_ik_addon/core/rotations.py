@@ -110,7 +110,7 @@ def to_quaternion(r: np.ndarray) -> np.ndarray:
 
 
 def quaternion_to_rotvec(q: np.ndarray) -> np.ndarray:
-    """Rotation vectors (..., 3) of unit quaternions (..., 4) with w >= 0."""
+    """Rotation vectors (..., 3) of unit quaternions (..., 4), w first; by more than half a turn where w < 0."""
     n = length(q[..., 1:])[..., None]
     angle = 2 * np.arctan2(n, q[..., :1])
     return q[..., 1:] * np.where(n > 1e-9, angle / np.maximum(n, TINY), 2.0)
