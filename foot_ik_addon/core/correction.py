@@ -133,8 +133,8 @@ def in_contact(leg: Leg, sole: Sole, p: Footprint, ground: Ground, lock: float, 
     turn = carried[:, :3, :3] @ p.tilt if hold else align(np.array([0.0, 0.0, 1.0]), normal)
     turn = turn @ from_rotvec(yaw[:, None] * (0.0, 0.0, 1.0))
     by_ball = standing(ball, np.zeros(3))
-    # The frames in which heel and ball share the foot, or hand it over at once, must agree on where it lies.
-    passing = w * (1 - w) + 1e-3 * np.abs(velocity(w, 1.0)) + 1e-9
+    # The frames in which one hands the foot over to the other must agree on where it lies.
+    passing = np.abs(velocity(w, 1.0)) + 1e-9
     apart = (passing * length((ball - heel)[:, :2])).sum() / passing.sum()
     by_heel = standing(heel, -apart * np.array([np.cos(p.yaw), np.sin(p.yaw), 0.0])) + rotate(turn, ball - heel)
     w = w[:, None]
