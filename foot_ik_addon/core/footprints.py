@@ -162,7 +162,8 @@ def on_ground(
 ) -> Footprint | None:
     """Lay one footprint on the ground near the height `base`; None where nothing carries it. Those of the sole's points
     that are `toes` (S,) bool may bend."""
-    outline = np.concatenate([sole.plan, grown(sole.plan), p.sweep[:, :2]])
+    stance = stance_from(sole.plan.tobytes(), toes.tobytes())
+    outline = np.concatenate([stance.plan, grown(sole.plan), p.sweep[:, :2]])
     forward = np.array([np.cos(p.yaw), np.sin(p.yaw)])
     across = np.array([-forward[1], forward[0]])
     size = float(np.ptp(sole.plan[:, 0]))
@@ -178,19 +179,20 @@ def on_ground(
 
     def laid(toes: np.ndarray) -> Footprint:
         stance = stance_from(sole.plan.tobytes(), toes.tobytes())
-        rest = stance.rest(heights[:, :count], np.full(len(shifts), base), limits)
-        ahead = outline[:, 0] * np.concatenate([toes, toes, np.resize(toes, len(p.sweep))])
+        under = len(stance.plan)
+        rest = stance.rest(heights[:, :under], np.full(len(shifts), base), limits)
+        ahead = outline[:, 0] * np.concatenate([stance.bends, toes, np.resize(toes, len(p.sweep))])
         planes = rest.height[:, None] + rest.slope @ outline.T + rest.bend[:, None] * ahead
-        above = np.concatenate([np.zeros(2 * count), p.sweep[:, 2]])
-        risers = np.where(found, heights - planes - above, 0.0)[:, count:].max(1) > TOUCH
+        above = np.concatenate([np.zeros(count), p.sweep[:, 2]])
+        risers = (np.where(found, heights - planes, 0.0)[:, under:] - above).max(1) > TOUCH
         price = rest.price + np.abs(shifts) * SHIFT_PRICE + risers * RISER_PRICE
         best = int(np.argmin(np.where(found[:, :count].any(1), price, np.inf)))
         normal = np.array([*(-rest.slope[best, 0] * forward - rest.slope[best, 1] * across), 1.0])
-        under = np.where(found[best], heights[best], -np.inf)[:count]
+        highest = np.where(found[best], heights[best], -np.inf)[:count]
         gap = np.where(found[best], planes[best] - heights[best], 0.0)[:count]
         return replace(
             p,
-            piece=int(pieces[best, int(np.argmax(under))]),
+            piece=int(pieces[best, int(np.argmax(highest))]),
             ball=balls[best],
             heel=p.heel + balls[best] - p.ball,
             place=np.append(balls[best], rest.height[best]),

@@ -28,6 +28,23 @@ def reach_limits(extension: np.ndarray) -> np.ndarray:
     return np.array([min(near, FOLDED), min(far, NEARLY_STRAIGHT)])
 
 
+def no_straighter(animated: np.ndarray, extension: np.ndarray, stands: np.ndarray) -> np.ndarray:
+    """(F,): how far the pelvis lets a leg be extended in the air, from its extension (F,) as animated and as corrected;
+    infinite where it `stands` (F,) bool.
+
+    Beside its landing, or its leaving, a leg is straighter than there by no more than it is animated: one that reaches
+    down for lower ground would be stretched, and the knee would snap as it takes the weight.
+    """
+    out, at = np.full(len(stands), np.inf), np.flatnonzero(stands)
+    if len(at):
+        air = np.flatnonzero(~stands)
+        k = np.searchsorted(at, air)
+        before, after = at[(k - 1).clip(0)], at[k.clip(None, len(at) - 1)]
+        nearest = np.where(np.abs(after - air) <= np.abs(air - before), after, before)
+        out[air] = extension[nearest] + np.maximum(animated[air] - animated[nearest], 0.0)
+    return out
+
+
 def pelvis_curve(preferred: np.ndarray, lowest: np.ndarray, highest: np.ndarray, fps: float) -> np.ndarray:
     """(F,): the smooth curve of pelvis heights near `preferred` (F,) between `lowest` and `highest` (F,; infinite where
     free). Whole hills are climbed by it."""

@@ -14,7 +14,7 @@ from .footprints import Footprint, lay_footprints, slips_away
 from .ground import Ground
 from .lean import lean_curve
 from .loops import Unrolled, find_loop
-from .pelvis import FARTHEST, pelvis_curve, reach_limits
+from .pelvis import FARTHEST, no_straighter, pelvis_curve, reach_limits
 from .reach import root_interval
 from .rest import Limits
 from .riding import rides_of
@@ -185,10 +185,10 @@ def follow_locked(
         after = motion.of_sole(points, sole, leg)
         clear = clear_swings(clip, points, after, standing(foot, len(clip)), ground)
         out.append(motion._replace(move=motion.move + clear))
-    body = pelvis_curve(*pelvis_tube(clip, balls, prints, out, reach, options), clip.fps)
+    body = pelvis_curve(*pelvis_tube(clip, balls, prints, out, reach, options, body), clip.fps)
     sink = np.zeros_like(body)
     if lean.any():
-        sink = pelvis_curve(*pelvis_tube(clip, balls, prints, out, reach, options, lean), clip.fps) - body
+        sink = pelvis_curve(*pelvis_tube(clip, balls, prints, out, reach, options, body, lean), clip.fps) - body
     for i, (leg, ball, foot) in enumerate(zip(clip.legs, balls, prints, strict=True)):
         hip = leg.joints[:, 0] + body[:, None] * UP
         ankle = out[i].of_points(leg.joints[:, 2:], ball)[:, 0]
@@ -205,6 +205,7 @@ def pelvis_tube(
     motions: list[Motion],
     reach: np.ndarray,
     options: Options,
+    body: np.ndarray | None = None,
     lean: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(F,) preferred heights of the pelvis, the lowest at which no standing leg is folded, and the highest from which
@@ -217,7 +218,11 @@ def pelvis_tube(
         weight[i] = smoothed(stands.astype(float), clip.frames(SUPPORT_BLUR)) + AIRBORNE if foot else 0.0
         ankle = motion.of_points(leg.joints[:, 2:], ball)[:, 0]
         lift[i] = ankle[:, 2] - leg.joints[:, 2, 2]
-        near, far = np.minimum(reach[i, 0], leg.extension), np.clip(leg.extension, reach[i, 1], FARTHEST)
+        near, far = np.minimum(reach[i, 0], leg.extension), leg.extension
+        if body is not None:
+            apart = np.linalg.norm(ankle - leg.joints[:, 0] - body[:, None] * UP, axis=1) / leg.lengths
+            far = np.minimum(far, no_straighter(far, apart, stands))
+        far = np.clip(far, reach[i, 1], FARTHEST)
         if options.lowers_pelvis[i] and foot:
             hip = leg.joints[:, 0]
             hip = hip if lean is None else clip.pelvis + rotate(from_rotvec(lean), hip - clip.pelvis)

@@ -167,6 +167,13 @@ def bone_lengths(clip: Clip) -> np.ndarray:
     return np.stack([np.linalg.norm(np.diff(leg.joints, axis=1), axis=2) for leg in clip.legs])
 
 
+def knee_angle(leg: Leg) -> np.ndarray:
+    """(F,): the angle of a knee, in degrees; 180 is straight."""
+    thigh, shin = leg.joints[:, 0] - leg.joints[:, 1], leg.joints[:, 2] - leg.joints[:, 1]
+    cosine = (thigh * shin).sum(1) / np.linalg.norm(thigh, axis=1) / np.linalg.norm(shin, axis=1)
+    return np.degrees(np.arccos(cosine.clip(-1, 1)))
+
+
 def knee_side(clip: Clip) -> np.ndarray:
     """(legs, F, 3): normals of the knees' planes, not unit."""
     return np.stack(

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from foot_ik_addon.core.pelvis import pelvis_curve, reach_limits
+from foot_ik_addon.core.pelvis import no_straighter, pelvis_curve, reach_limits
 
 FREE = np.inf
 MM = 1e-3 / 0.9
@@ -143,3 +143,14 @@ def test_reach_limits_are_what_the_clip_does_and_shares_of_a_leg():
     assert 0 <= near < far < 1
     assert far <= 0.98, "one straight frame is no licence"
     assert near <= 0.5
+
+
+def test_a_leg_in_the_air_is_as_straight_beside_its_landing_as_it_is_animated():
+    stands = np.array([1, 0, 0, 0, 0, 1, 1], bool)
+    animated = np.array([0.90, 0.80, 0.50, 0.99, 1.00, 0.98, 0.97])
+    got = no_straighter(animated, animated, stands)
+    assert (got[~stands] >= animated[~stands]).all(), "what is animated is not held back"
+    assert np.isinf(got[stands]).all()
+    lower = np.array([0.90, 0.80, 0.50, 0.99, 1.00, 0.95, 0.95])
+    np.testing.assert_allclose(no_straighter(animated, lower, stands)[1:5], [0.90, 0.90, 0.96, 0.97])
+    assert np.isinf(no_straighter(animated, lower, ~stands & False)).all()

@@ -17,6 +17,7 @@ from core.figures import (
     cuts,
     drift,
     floats,
+    knee_angle,
     knee_side,
     mean_slide,
     moved_most,
@@ -25,7 +26,7 @@ from core.figures import (
 )
 from core.walks import LEFT, RIGHT, clip_of
 
-from foot_ik_addon.core.clip import BALL, LEG
+from foot_ik_addon.core.clip import BALL, LEG, Clip
 from foot_ik_addon.core.edits import Edit
 from foot_ik_addon.core.plan import make_plan
 from foot_ik_addon.core.pose import LegJob
@@ -316,6 +317,18 @@ def test_the_pelvis_flows_over_broken_ground(name):
     out = result("slow", name)
     added = np.diff(out.corrected.pelvis[:, 2], n=2) * 30**2 / LEG
     assert np.abs(added).max() < 2.0
+
+
+@pytest.mark.parametrize("name", ["stairs down", "slope down"])
+def test_straight_knees_do_not_snap_where_the_ground_falls(name):
+    """Walked with all but straight knees, a foot that reaches down would stretch its leg just before it lands."""
+    ground = {"stairs down": grounds.stairs(-0.16), "slope down": grounds.slope(-15)}[name]
+    out = planted(clip_of(walks.stride(straight=True)), ground)
+
+    def jerk(clip: Clip) -> float:
+        return max(float(np.percentile(np.abs(np.diff(knee_angle(leg), n=2)), 99)) for leg in clip.legs)
+
+    assert jerk(out.after) < 1.1 * jerk(out.before)
 
 
 def test_an_empty_limit_of_shift_keeps_feet_in_line():

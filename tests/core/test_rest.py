@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foot_ik_addon.core.clip import LEG
-from foot_ik_addon.core.rest import TOUCH, Limits, Rest, Stance
+from foot_ik_addon.core.rest import CUTS, TOUCH, Limits, Rest, Stance
 
 ALONG, ACROSS = (-0.19, -0.14, -0.09, -0.04, 0.0, 0.035, 0.07), (-0.035, 0.0, 0.035)
 PLAN = np.array([(u, v) for u in ALONG for v in ACROSS]) * LEG
@@ -58,6 +58,40 @@ def test_gentle_ground_carries_the_sole_on_three_points(seed):
     assert (gap < TOUCH).all()
     flat_price = laid(heights, Limits(0, 0, 2.0, 0))[0].price
     assert laid(heights)[0].price <= flat_price + 1e-12
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.005, 0.02, 0.05]))
+def test_what_comes_up_between_the_samples_is_neither_cut_nor_floated_over(seed, size):
+    """Some stones between the samples of gentle ground: of all planes that lie over everything, no three places carry
+    one that is lower in the middle."""
+    rng = np.random.default_rng(seed)
+    heights = STANCE.plan @ rng.uniform(-0.2, 0.2, 2)
+    heights[len(PLAN) + rng.choice(len(STANCE.between), 5, replace=False)] += rng.uniform(0, size, 5) * LEG
+    rest = STANCE.rest(heights[None], np.zeros(1), FREE)
+    gap = rest.height[0] + STANCE.plan @ rest.slope[0] - heights
+    assert gap.min() == pytest.approx(0, abs=TOLERANCE)
+    slope = STANCE.whole.slopes(heights[None, : len(PLAN)], heights[None, len(PLAN) :])[0]
+    lowest = (heights - STANCE.plan @ slope).max()
+    planes = np.column_stack([np.ones(len(heights)), STANCE.plan])
+    for _ in range(300):
+        corners = rng.choice(len(heights), 3, replace=False)
+        if abs(np.linalg.det(planes[corners])) > 1e-6:
+            plane = np.linalg.solve(planes[corners], heights[corners])
+            plane[0] += (heights - planes @ plane).max()
+            middle = np.append(1.0, PLAN.mean(0))
+            assert np.append(lowest, slope) @ middle <= plane @ middle + CUTS
+
+
+def test_toes_cut_nothing_between_their_samples():
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        heights = WITH_TOES.plan[:, 0] * np.where(WITH_TOES.bends, 0.3, 0.0)
+        heights += rng.uniform(0, 0.01, len(heights)) * LEG
+        rest = WITH_TOES.rest(heights[None], np.zeros(1), USUAL)
+        bend = rest.bend[0] * WITH_TOES.plan[:, 0] * WITH_TOES.bends
+        gap = rest.height[0] + WITH_TOES.plan @ rest.slope[0] + bend - heights
+        assert gap.min() == pytest.approx(0, abs=TOLERANCE)
 
 
 def test_a_bridge_of_two_stones_carries_the_sole_on_three_corners():
