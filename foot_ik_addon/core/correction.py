@@ -116,7 +116,7 @@ def in_contact(leg: Leg, sole: Sole, p: Footprint, ground: Ground, lock: float, 
     heel, ball = flatter[:, HEEL], flatter[:, BALL]
     lower = np.minimum(heel[:, 2], ball[:, 2]).clip(0)
     w = ball_weight(p.contact, length(velocity(tracks[:, HEEL], fps)), length(velocity(animated, fps)), fps)
-    down = let_down(flatter[..., 2], p.gaps, w, sole.plan)
+    down = let_down(flatter[..., 2], p.gaps)
 
     def standing(track: np.ndarray, from_ball: np.ndarray) -> np.ndarray:
         """Where a point of the sole belongs: at its place in the footprint or as animated, on the ground and as high
@@ -247,19 +247,16 @@ def ball_weight(contact: Contact, heel_speed: np.ndarray, ball_speed: np.ndarray
     return w
 
 
-def let_down(heights: np.ndarray, gaps: np.ndarray, weight: np.ndarray, plan: np.ndarray) -> np.ndarray:
-    """(n,): how far a foot that rolls over heel or ball is let down from the plane of its sole, until it touches.
+def let_down(heights: np.ndarray, gaps: np.ndarray) -> np.ndarray:
+    """(n,): how far a foot that rolls over heel or ball, or over an edge, is let down from the plane of its sole, until
+    it touches.
 
-    `heights` (n, S) are those of the animated sole, `gaps` (S,) what the ground lies below the resting sole, `weight`
-    (n,) as `ball_weight` has it, `plan` (S, 2) the sole on paper. A foot whose heel or ball hangs over an edge stays
-    in its plane while it stands on that.
+    `heights` (n, S) are those of the animated sole, `gaps` (S,) what the ground lies below the resting sole.
     """
     if not gaps.any():
         return np.zeros(len(heights))
     raised = np.maximum(heights - heights.min(1, keepdims=True).clip(0) - UNSURE, 0.0)
-    touch = np.minimum((raised + gaps).min(1), TOUCH)
-    back, front = plan[:, 0] <= plan[HEEL, 0], plan[:, 0] >= plan[BALL, 0]
-    return touch * ((1 - weight) * (gaps[back].min() < TOUCH) + weight * (gaps[front].min() < TOUCH))
+    return np.minimum((raised + gaps).min(1), TOUCH)
 
 
 def quintic(x: np.ndarray) -> np.ndarray:
