@@ -30,18 +30,19 @@ def reach_limits(extension: np.ndarray) -> np.ndarray:
 
 def no_straighter(animated: np.ndarray, extension: np.ndarray, stands: np.ndarray) -> np.ndarray:
     """(F,): how far the pelvis lets a leg be extended in the air, from its extension (F,) as animated and as corrected;
-    infinite where it `stands` (F,) bool.
+    infinite where it `stands` (F,) bool, and until halfway to its landing.
 
-    Beside its landing, or its leaving, a leg is straighter than there by no more than it is animated: one that reaches
-    down for lower ground would be stretched, and the knee would snap as it takes the weight.
+    Before it lands a leg is straighter than then by no more than it is animated: one that reaches down for lower ground
+    would be stretched, and the knee would snap as it takes the weight.
     """
     out, at = np.full(len(stands), np.inf), np.flatnonzero(stands)
     if len(at):
         air = np.flatnonzero(~stands)
         k = np.searchsorted(at, air)
-        before, after = at[(k - 1).clip(0)], at[k.clip(None, len(at) - 1)]
-        nearest = np.where(np.abs(after - air) <= np.abs(air - before), after, before)
-        out[air] = extension[nearest] + np.maximum(animated[air] - animated[nearest], 0.0)
+        since, landing = air - at[(k - 1).clip(0)], at[k.clip(None, len(at) - 1)]
+        lands = (landing - air > 0) & ((landing - air <= since) | (k == 0))
+        air, landing = air[lands], landing[lands]
+        out[air] = extension[landing] + np.maximum(animated[air] - animated[landing], 0.0)
     return out
 
 
