@@ -464,7 +464,7 @@ class MeshGround:
             order = np.lexsort((-heights, pieces, which))
             which, pieces, crossed = which[order], pieces[order], np.column_stack([heights, up])[order].tolist()
             starts = np.flatnonzero(np.diff(which, prepend=-1) | np.diff(pieces, prepend=-1)).tolist()
-            for a, b in zip(starts, [*starts[1:], len(crossed)], strict=True):
+            for a, b in zip(starts, [*starts, len(crossed)][1:], strict=True):
                 yield int(which[a]), int(pieces[a]), crossed[a:b]
 
     def _pierced(self, i: int, row: int, point: np.ndarray) -> list[list[float]]:
