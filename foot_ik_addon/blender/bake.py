@@ -47,7 +47,7 @@ def bake(scene: bpy.types.Scene, ob: bpy.types.Object, start: int, end: int, ste
         refuse_unmovable(ob, rig)
         ground, old = MeshGround(ob), report_to_follow(ob, rig)
         channels, sample, weights = yield from corrected_clip(scene, ob, rig, frames, ground if old else None)
-        report = old and bake_report(ob, rig, sample, live.scene_fps(scene), ground, channels, weights, old)
+        report = old and bake_report(ob, rig, sample, live.scene_fps(scene), ground, channels.corrected, weights, old)
         keys = keys_of(ob, rig, channels, sample, *animated_values(scene, ob, rig, (start, start - 1, end + 1)))
         data = ob.animation_data or ob.animation_data_create()
         pace = live.curve_pace(scene)

@@ -262,7 +262,7 @@ class MeshGround:
         """See `core.ground.Ground`."""
         if self.source == "FLOOR":
             return np.where(points[:, 2] >= 0, 0.0, np.nan), np.zeros(len(points), int)
-        rows, heights, pieces = self.rows[frames], np.full(len(points), np.nan), np.full(len(points), -1)
+        rows, heights, pieces = self.rows[frames], np.full(len(points), -np.inf), np.full(len(points), -1)
         at, of = self._candidates(points, rows)
         reached = self.low[rows[at], of, 2] <= points[at, 2]
         at, of = at[reached], of[reached]
@@ -272,9 +272,10 @@ class MeshGround:
             under = crossed <= points[which, 2]
             found.append((which[under], which_of[under], crossed[under]))
         at, of, hits = (np.concatenate(part) for part in zip(*found, strict=True))
-        order = np.argsort(hits)[: int(np.isfinite(hits).sum())]  # of several grounds the highest is written last
-        heights[at[order]], pieces[at[order]] = hits[order], of[order]
-        return heights, pieces
+        np.fmax.at(heights, at, hits)
+        highest = hits == heights[at]
+        pieces[at[highest]] = of[highest]
+        return np.where(pieces < 0, np.nan, heights), pieces
 
     def world_of(self, piece: int, frame: int) -> np.ndarray:
         """(4, 4): the space of a piece to clip space."""
