@@ -1,8 +1,13 @@
-"""The ground as meshes: one BVH for each object in its own space, rays straight down."""
+"""The ground as meshes, each in its own space: what lies straight below points.
+
+A mesh that down always meets from the same side is looked at through a grid, all points at once; one that tilts or
+bends while the clip plays, through BVHs.
+"""
 
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,11 +17,14 @@ from mathutils import Vector
 from mathutils.bvhtree import BVHTree
 
 from ..core.footprints import HEADROOM
-from ..core.rotations import nearest_rotation, rotate, transform
+from ..core.grid import Grid
+from ..core.rotations import align, length, nearest_rotation, rotate, transform
 from .pieces import pieces_in
 
 MOST_LAYERS = 8
 """How many grounds above each other are looked at."""
+APART = 1e-5
+"""Surfaces of one piece that are nearer to each other than this share of their height are one."""
 INSIDE = 1e-3
 """What lies deeper than this share of a leg inside of something solid cannot be stood on."""
 MOST_TRIANGLES = 8_000_000
@@ -25,8 +33,11 @@ TILE = 1.0
 """Side in legs of the squares in which deforming ground is looked at: a foot and what is beside it."""
 EDGE = 1e-3
 """By so much they overlap."""
+UPRIGHT = 1e-9
+"""Up in the space of a piece that changes by less is always the same."""
 NARROW = 0.02
 """Legs: a patch must be this wide for its turn to be known."""
+Z = np.array([0.0, 0.0, 1.0])
 CHUNK = 2**18
 """Pairs of points and pieces that are looked for together: the points of neighbouring frames are near each other."""
 
@@ -49,6 +60,20 @@ class Surface:
     @cached_property
     def tree(self) -> BVHTree:
         return tree_of(self.coords, self.triangles)
+
+    @cached_property
+    def grids(self) -> dict[bytes, Grid]:
+        """The last one that was asked for, by its direction."""
+        return {}
+
+    def grid(self, up: np.ndarray) -> Grid:
+        """The grid of its triangles, turned so that the direction `up` (3,) is z."""
+        key = up.tobytes()
+        if key not in self.grids:
+            self.grids.clear()
+            with np.errstate(invalid="ignore"):
+                self.grids[key] = Grid(rotate(align(up, Z), self.coords.astype(float)), self.triangles)
+        return self.grids[key]
 
 
 _surfaces: dict[tuple, Surface | None] = {}
@@ -203,19 +228,54 @@ class MeshGround:
         self.inverse = np.full_like(self.local, np.nan)
         seen = np.isfinite(self.local[..., 0, 0])
         self.inverse[seen] = np.linalg.inv(self.local[seen])
+        self._find_columns()
+
+    def _find_columns(self) -> None:
+        """Find the pieces in whose own space up is always the same direction, that of their mesh's first piece."""
+        self.into = self.inverse.copy()
+        """(rows, pieces, 4, 4): clip space to the space of a piece's grid, or of the piece where it has none."""
+        self.columns: list[tuple[Surface, np.ndarray]] = []
+        """Surfaces, and the direction (3,) in their space that is up."""
+        self.column = np.full(len(self.pieces), -1)
+        """(pieces,): which of these; -1 for none."""
+        known: dict[int, int] = {}
+        with np.errstate(invalid="ignore"):
+            ups = self.inverse[..., :3, 2] / length(self.inverse[..., :3, 2])[..., None]
+        for i, surface in enumerate(self.pieces):
+            seen = ups[np.isfinite(ups[:, i, 0]), i]
+            if i in self.deforming or not len(seen) or np.ptp(seen, axis=0).max() > UPRIGHT:
+                continue
+            k = known.setdefault(id(surface), len(self.columns))
+            if k == len(self.columns):
+                self.columns.append((surface, seen[0]))
+            up = self.columns[k][1]
+            if np.abs(seen[0] - up).max() <= UPRIGHT:
+                self.column[i] = k
+                self.into[:, i, :3] = align(up, Z) @ self.inverse[:, i, :3]
+
+    @property
+    def still(self) -> bool:
+        """See `core.ground.Ground`."""
+        return self.source == "FLOOR" or not self.rows.any()
 
     def below(self, points: np.ndarray, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See `core.ground.Ground`."""
         if self.source == "FLOOR":
             return np.where(points[:, 2] >= 0, 0.0, np.nan), np.zeros(len(points), int)
-        frames, heights, pieces = self.rows[frames], np.full(len(points), np.nan), np.full(len(points), -1)
-        at, of = self._candidates(points, frames)
-        reached = self.low[frames[at], of, 2] <= points[at, 2]
+        rows, heights, pieces = self.rows[frames], np.full(len(points), -np.inf), np.full(len(points), -1)
+        at, of = self._candidates(points, rows)
+        reached = self.low[rows[at], of, 2] <= points[at, 2]
         at, of = at[reached], of[reached]
-        hits = self._hits(of, frames[at], points[at])
-        order = np.argsort(hits)[: int(np.isfinite(hits).sum())]  # of several grounds the highest is written last
-        heights[at[order]], pieces[at[order]] = hits[order], of[order]
-        return heights, pieces
+        gridded = self.column[of] >= 0
+        found = [(at[~gridded], of[~gridded], self._hits(of[~gridded], rows[at[~gridded]], points[at[~gridded]]))]
+        for which, which_of, crossed, _ in self._crossings(at[gridded], of[gridded], rows, points):
+            under = crossed <= points[which, 2]
+            found.append((which[under], which_of[under], crossed[under]))
+        at, of, hits = (np.concatenate(part) for part in zip(*found, strict=True))
+        np.fmax.at(heights, at, hits)
+        highest = hits == heights[at]
+        pieces[at[highest]] = of[highest]
+        return np.where(pieces < 0, np.nan, heights), pieces
 
     def world_of(self, piece: int, frame: int) -> np.ndarray:
         """(4, 4): the space of a piece to clip space."""
@@ -225,12 +285,12 @@ class MeshGround:
         """See `core.ground.Ground`."""
         if self.source == "FLOOR":
             return np.zeros((len(points), 1)), np.zeros((len(points), 1), int)
-        frames = self.rows[frames]
+        rows = self.rows[frames]
         found: list[list[tuple[float, int]]] = [[] for _ in points]
         solid: list[list[tuple[float, float]]] = [[] for _ in points]
-        for n, i in zip(*self._candidates(points, frames), strict=True):
-            tops, solids = self._tops(int(i), int(frames[n]), points[n])
-            found[n].extend((height, int(i)) for height in tops)
+        for n, i, crossed in self._lines(points, rows):
+            tops, solids = tops_of(crossed)
+            found[n].extend((height, i) for height in tops)
             solid[n].extend(solids)
         heights, pieces = np.full((len(points), MOST_LAYERS), np.nan), np.full((len(points), MOST_LAYERS), -1)
         for n, tops in enumerate(found):
@@ -302,12 +362,15 @@ class MeshGround:
         with np.errstate(invalid="ignore"):
             count = max(CHUNK // max(len(self.pieces), 1), 1)
             for first in range(0, len(points), count):
-                part, xy = rows[first:first + count], points[first:first + count, None, :2]
+                part, xy = rows[first:first + count], points[first:first + count, :2]
+                part = part[:1] if (part == part[0]).all() else part
                 here = np.unique(part)
                 beside = (self.low[here, :, :2] > xy.max(0)) | (self.high[here, :, :2] < xy.min(0))
                 near = np.flatnonzero(~beside.any(2).all(0))
-                low, high = (bounds[part[:, None], near, :2] for bounds in (self.low, self.high))
-                at, of = np.nonzero(((low <= xy) & (xy <= high)).all(2))
+                low, high = (bounds[part[:, None], near] for bounds in (self.low, self.high))
+                x, y = xy[:, :1], xy[:, 1:]
+                over = (low[..., 0] <= x) & (x <= high[..., 0]) & (low[..., 1] <= y) & (y <= high[..., 1])
+                at, of = np.nonzero(over)
                 found.append(np.stack([at + first, near[of]], 1))
         points_at, pieces_at = np.concatenate(found).T
         return points_at, pieces_at
@@ -373,20 +436,64 @@ class MeshGround:
             self.tiles[key] = tree_of(surface.coords, triangles) if len(triangles) else None, triangles
         return self.tiles[key]
 
-    def _tops(self, i: int, frame: int, point: np.ndarray) -> tuple[list[float], list[tuple[float, float]]]:
-        """What one piece has over and under a point: heights that can be stood on, highest first, not the undersides of
-        solids; and from where to where it is solid."""
-        tops, solids, inside = [], [], False
-        start = self.high[frame, i, 2] + 1e-3
-        for _ in range(2 * MOST_LAYERS):
-            hit = self._cast(i, frame, np.array([point[0], point[1], start]))
-            if hit is None:
-                break
-            height, up = hit
-            if up < 0 and inside:
-                solids.append((height, tops[-1]))
-            else:
-                tops.append(height)
-            inside = up >= 0
-            start = height - 1e-5 * max(1.0, abs(height))
-        return tops, solids
+    def _crossings(self, at: np.ndarray, of: np.ndarray, rows: np.ndarray, points: np.ndarray
+                   ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+        """Where the vertical lines through some points, `at` (N,) of `points` (n, 3), cross pieces `of` (N,) that have
+        grids, in their `rows` (n,): (K,) which point, which piece, the height, and whether its triangle faces up. Grid
+        by grid, so that all pieces of one mesh go together."""
+        for k in np.unique(self.column[of]):
+            here = self.column[of] == k
+            which, pieces = at[here], of[here]
+            row = rows[which]
+            alike = (pieces == pieces[0]).all() and (row == row[0]).all()
+            into = self.into[row[:1], pieces[:1]] if alike else self.into[row, pieces]
+            local = transform(into, points[which])
+            surface, up = self.columns[k]
+            hit, heights, faces_up = surface.grid(up).crossings(local[:, :2])
+            steep = into[0, 2, 2] if alike else into[hit, 2, 2]
+            yield which[hit], pieces[hit], points[which[hit], 2] + (heights - local[hit, 2]) / steep, faces_up
+
+    def _lines(self, points: np.ndarray, rows: np.ndarray) -> Iterator[tuple[int, int, list[list[float]]]]:
+        """For points (N, 2) and the pieces that they lie over or under: which point and piece, and what `tops_of`
+        asks for."""
+        at, of = self._candidates(points, rows)
+        gridded = self.column[of] >= 0
+        for n, i in zip(at[~gridded].tolist(), of[~gridded].tolist(), strict=True):
+            yield n, i, self._pierced(i, int(rows[n]), points[n])
+        level = np.column_stack([points, np.zeros(len(points))])
+        for which, pieces, heights, up in self._crossings(at[gridded], of[gridded], rows, level):
+            order = np.lexsort((-heights, pieces, which))
+            which, pieces, crossed = which[order], pieces[order], np.column_stack([heights, up])[order].tolist()
+            starts = np.flatnonzero(np.diff(which, prepend=-1) | np.diff(pieces, prepend=-1)).tolist()
+            for a, b in zip(starts, [*starts, len(crossed)][1:], strict=True):
+                yield int(which[a]), int(pieces[a]), crossed[a:b]
+
+    def _pierced(self, i: int, row: int, point: np.ndarray) -> list[list[float]]:
+        """What `tops_of` asks for of one piece that has no grid, over and under a point (2,)."""
+        out, start = [], self.high[row, i, 2] + 1e-3
+        while len(out) < 2 * MOST_LAYERS and (hit := self._cast(i, row, np.append(point, start))):
+            out.append([hit[0], hit[1] >= 0])
+            start = hit[0] - APART * max(1.0, abs(hit[0]))
+        return out
+
+
+def tops_of(crossed: list[list[float]]) -> tuple[list[float], list[tuple[float, float]]]:
+    """What one piece has over and under a point: heights that can be stood on, highest first, not the undersides of
+    solids; and from where to where it is solid.
+
+    `crossed` are the places where a vertical line crosses it, highest first: the height, and whether the face there
+    faces up.
+    """
+    tops, solids, inside, count, last = [], [], False, 0, np.inf
+    for height, up in crossed:
+        if height > last - APART * max(1.0, abs(last)):  # two triangles that meet there
+            continue
+        count += 1
+        if count > 2 * MOST_LAYERS:
+            break
+        if inside and not up:
+            solids.append((height, tops[-1]))
+        else:
+            tops.append(height)
+        inside, last = up, height
+    return tops, solids

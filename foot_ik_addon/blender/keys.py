@@ -43,8 +43,10 @@ def audible(curve: bpy.types.FCurve, bag: Bag, bone: str) -> None:
 def goes_round(curve: bpy.types.FCurve, first: float, last: float, played: tuple[float, float]) -> bool:
     """Whether a curve only repeats its keys, and `first` to `last` are whole rounds, all that there is of it and
     all that is played: then it can go on repeating the keys that are baked there."""
+    if not len(curve.modifiers) or any(m.type != "CYCLES" or m.mute for m in curve.modifiers):
+        return False
     times = [p.co.x for p in curve.keyframe_points]
-    if not len(curve.modifiers) or not times or any(m.type != "CYCLES" or m.mute for m in curve.modifiers):
+    if not times:
         return False
     span = max(times) - min(times)
     inside = first <= min(*times, *played) and max(*times, *played) <= last

@@ -15,11 +15,13 @@ import numpy as np
 from ..core.clip import Clip, Sole
 from ..core.motions import foot_motions
 from ..core.plan import Plan, standing
+from ..core.pose import Corrected, correct
 from ..core.report import Plant, contact_rows, measure, number, plants_from, summary
 from ..core.rotations import transform
-from .apply import Channels, Weights, chains_of, corrected_channels, read_weights, request_of, saved_plan
+from .apply import Weights, chains_of, jobs, read_weights, rows_at, saved_plan
 from .fingerprint import fingerprint
 from .ground import MeshGround
+from .refusals import refuse_unturned
 from .rig import Rig, used_legs
 from .sampling import Sample, to_clip
 from .store import SavedPlan, unpack_sole
@@ -34,14 +36,17 @@ def plan_report(ob: bpy.types.Object, rig: Rig, sample: Sample, fps: float, grou
     """What a plan does to the clip that it was made from, with the weights of the settings."""
     first = int(sample.frames[0])
     saved = SavedPlan(first, tuple(leg.foot for leg in rig.legs), plan, (), unit)
-    channels = corrected_channels(ob, request_of(ob, rig, sample, fps, saved, weights))
+    clip, to_rig = to_clip(sample, rig, fps, unit)
+    rows = rows_at(saved, rig, sample.frames, weights)
+    corrected = correct(clip, chains_of(sample, rig), to_rig, jobs(ob, rig), rows)
+    if corrected.leans:
+        refuse_unturned(ob, rig)
     plants = []
     for contacts, prints in zip(plan.contacts, plan.prints, strict=True):
         grounded = standing(list(prints), len(plan))
         plants.append([Plant(replace(c, start=c.start + first, stop=c.stop + first),
                              bool(grounded[c.start:c.stop].any())) for c in contacts])
-    clip, to_rig = to_clip(sample, rig, fps, unit)
-    return report_on("PLAN", ob, rig, sample, clip, to_rig, plan.soles, plants, ground, channels, weights, unit)
+    return report_on("PLAN", ob, rig, sample, clip, to_rig, plan.soles, plants, ground, corrected, weights, unit)
 
 
 def report_to_follow(ob: bpy.types.Object, rig: Rig) -> dict | None:
@@ -52,7 +57,7 @@ def report_to_follow(ob: bpy.types.Object, rig: Rig) -> dict | None:
     return report if report and saved_plan(ob, rig) else None
 
 
-def bake_report(ob: bpy.types.Object, rig: Rig, sample: Sample, fps: float, ground: MeshGround, channels: Channels,
+def bake_report(ob: bpy.types.Object, rig: Rig, sample: Sample, fps: float, ground: MeshGround, corrected: Corrected,
                 weights: Weights, old: dict) -> dict:
     """What the keys do that are baked in the frames of a sample, by the contacts of the report `old`."""
     unit = saved_plan(ob, rig).unit
@@ -61,23 +66,23 @@ def bake_report(ob: bpy.types.Object, rig: Rig, sample: Sample, fps: float, grou
     plants = [plants_from(contacts.get(leg.foot, [])) for leg in rig.legs]
     clip, to_rig = to_clip(sample, rig, fps, unit)
     soles = tuple(unpack_sole(item.sole) for item in used_legs(ob))
-    return report_on("BAKE", ob, rig, sample, clip, to_rig, soles, plants, ground, channels, weights, unit)
+    return report_on("BAKE", ob, rig, sample, clip, to_rig, soles, plants, ground, corrected, weights, unit)
 
 
 def report_on(made_by: str, ob: bpy.types.Object, rig: Rig, sample: Sample, clip: Clip, to_rig: np.ndarray,
-              soles: tuple[Sole, ...], plants: list[list[Plant]], ground: MeshGround, channels: Channels,
+              soles: tuple[Sole, ...], plants: list[list[Plant]], ground: MeshGround, corrected: Corrected,
               weights: Weights, unit: float) -> dict:
     """The report, without the fingerprint of what it was made from. `to_rig` (F, 4, 4) leads from clip space to that of
     the armature."""
     frames = np.round(sample.frames).astype(int)
     toes = tuple(sample.pose[leg.toe][:, :3, 3] if leg.bends else None for leg in rig.legs)
-    motions = foot_motions(chains_of(sample, rig), toes, channels.corrected)
+    motions = foot_motions(chains_of(sample, rig), toes, corrected)
     motions = np.linalg.inv(to_rig)[:, None, None] @ motions @ to_rig[:, None, None]
     legs, rows = [], []
     for i, item in enumerate(used_legs(ob)):
         tracks = soles[i].tracks(clip.legs[i])
         after = transform(motions[:, i, soles[i].on_toe.astype(int)], tracks)
-        legs.append(measure(frames, clip.fps, tracks, after, channels.corrected.residual[:, i], plants[i], ground))
+        legs.append(measure(frames, clip.fps, tracks, after, corrected.residual[:, i], plants[i], ground))
         missing = sum(not plant.grounded for plant in plants[i])
         rows.append({"name": item.name, "foot": item.foot, **summary(legs[-1:], [item.name], unit),
                      "without_ground": missing, "weights": constants(weights, i), "contacts": contact_rows(plants[i])})

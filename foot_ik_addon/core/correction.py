@@ -6,6 +6,7 @@ quintic in time leads from one to the next, while the animated foot's own motion
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -64,7 +65,9 @@ def held_foot(
     known = np.zeros(len(clip), bool)
     for p in prints:
         span = slice(p.contact.start, p.contact.stop)
-        out[span] = np.concatenate(in_contact(leg.during(span), sole, p, ground, lock, clip.fps), 1)
+        known_already = p.held if lock == 1 or not p.contact.locked else None
+        motion = known_already or in_contact(leg.during(span), sole, p, ground, lock, clip.fps)
+        out[span] = np.concatenate(motion, 1)
         known[span] = True
     return out, known
 
@@ -82,7 +85,7 @@ def with_toes(clip: Clip, leg: Leg, sole: Sole, p: Footprint, ground: Ground) ->
     over = np.repeat(np.arange(span.start, span.stop), after.shape[1])
     heights = ground.below(after.reshape(-1, 3) + (0.0, 0.0, HEADROOM), over)[0].reshape(after.shape[:2])
     cut = np.nan_to_num(heights - after[..., 2], nan=-np.inf) - np.maximum(-tracks[:, toes, 2], 0.0)
-    return p.stiff if cut.max() > CUTS else p
+    return p.stiff if cut.max() > CUTS else replace(p, held=motion)
 
 
 def carried_over(clip: Clip, held: np.ndarray, known: np.ndarray, ride: np.ndarray | float) -> Motion:

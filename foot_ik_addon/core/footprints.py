@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .clip import BALL, HEEL, LEG, Clip, Leg, Sole
 from .contacts import Contact
 from .ground import Ground
-from .rest import TOUCH, Limits, stance_from
+from .rest import TOUCH, Limits, Rest, stance_from
 from .rotations import align, from_rotvec, length, rotate, transform
 from .route import Place, route
+
+if TYPE_CHECKING:
+    from .correction import Motion
 
 HEADROOM = 0.5
 """Rays that sample the ground start this much of a leg above where the foot is expected."""
@@ -56,6 +60,8 @@ class Footprint:
     floor."""
     gaps: np.ndarray = field(default_factory=lambda: np.zeros(0))
     """(S,): how far the ground lies below the sole's points when it rests."""
+    held: Motion | None = None
+    """The motion that holds the foot in it, where that is known already."""
 
     def sole(self, plan: np.ndarray) -> np.ndarray:
         """(S, 3): where the points of the sole, `plan` (S, 2) on paper, lie on the ground."""
@@ -81,15 +87,15 @@ def lay_footprints(
         for leg, sole, found, ride in zip(clip.legs, soles, contacts, rides, strict=True)
     ]
     bases = expected_heights(prints, ground, limits)
-    return [
-        [
-            placed
-            for p, base in zip(foot, heights, strict=True)
-            if np.isfinite(base)
-            and (placed := on_ground(p, base, sole, sole.toes(leg) & p.contact.locked, ground, limits))
-        ]
-        for leg, foot, heights, sole in zip(clip.legs, prints, bases, soles, strict=True)
-    ]
+    out = []
+    for leg, foot, heights, sole in zip(clip.legs, prints, bases, soles, strict=True):
+        placed: dict[int, Footprint] = {}
+        for locked in (True, False):
+            rows = [n for n, p in enumerate(foot) if p.contact.locked == locked and np.isfinite(heights[n])]
+            toes = sole.toes(leg) & locked
+            placed |= on_ground({n: foot[n] for n in rows}, heights[rows], sole, toes, ground, limits) if rows else {}
+        out.append([placed[n] for n in sorted(placed)])
+    return out
 
 
 def with_ends(clip: Clip, contacts: list[Contact]) -> list[Contact]:
@@ -158,51 +164,84 @@ def expected_heights(prints: list[list[Footprint]], ground: Ground, limits: Limi
 
 
 def on_ground(
-    p: Footprint, base: float, sole: Sole, toes: np.ndarray, ground: Ground, limits: Limits
-) -> Footprint | None:
-    """Lay one footprint on the ground near the height `base`; None where nothing carries it. Those of the sole's points
-    that are `toes` (S,) bool may bend."""
-    stance = stance_from(sole.plan.tobytes(), toes.tobytes())
-    outline = np.concatenate([stance.plan, grown(sole.plan), p.sweep[:, :2]])
-    forward = np.array([np.cos(p.yaw), np.sin(p.yaw)])
-    across = np.array([-forward[1], forward[0]])
-    size = float(np.ptp(sole.plan[:, 0]))
-    shifts = SHIFTS * limits.shift * size if p.contact.locked and limits.shift > 0 else np.zeros(1)
-    balls = p.ball + shifts[:, None] * forward
-    spots = balls[:, None] + outline[:, :1] * forward + outline[:, 1:] * across
-    points = np.concatenate([spots.reshape(-1, 2), np.full((spots.shape[0] * spots.shape[1], 1), base + HEADROOM)], 1)
-    heights, pieces = (part.reshape(len(shifts), -1) for part in ground.below(points, np.full(len(points), p.frame)))
-    found = np.isfinite(heights) & (heights > base - limits.step)
-    count = len(sole.plan)
-    if not found[:, :count].any():
-        return None
+    prints: dict[int, Footprint], bases: np.ndarray, sole: Sole, toes: np.ndarray, ground: Ground, limits: Limits
+) -> dict[int, Footprint]:
+    """Lay footprints of one foot, all of them locked or none, on the ground near the heights `bases` (N,); those that
+    nothing carries are left out. Those of the sole's points that are `toes` (S,) bool may bend."""
+    feet, plan = list(prints.values()), sole.plan
+    places, size = stance_from(plan.tobytes(), toes.tobytes()).plan, len(plan)
+    shift = limits.shift * float(np.ptp(plan[:, 0])) if feet[0].contact.locked else 0.0
+    shifts = SHIFTS * shift if shift > 0 else np.zeros(1)
+    yaw = np.array([p.yaw for p in feet])
+    ways = np.stack([np.cos(yaw), np.sin(yaw), -np.sin(yaw), np.cos(yaw)], 1).reshape(-1, 2, 2)
+    balls = np.array([p.ball for p in feet])[:, None] + shifts[:, None] * ways[:, :1]
+    count = len(shifts)
 
-    def laid(toes: np.ndarray) -> Footprint:
-        stance = stance_from(sole.plan.tobytes(), toes.tobytes())
-        under = len(stance.plan)
-        rest = stance.rest(heights[:, :under], np.full(len(shifts), base), limits)
-        ahead = outline[:, 0] * np.concatenate([stance.bends, toes, np.resize(toes, len(p.sweep))])
-        planes = rest.height[:, None] + rest.slope @ outline.T + rest.bend[:, None] * ahead
-        above = np.concatenate([np.zeros(count), p.sweep[:, 2]])
-        risers = (np.where(found, heights - planes, 0.0)[:, under:] - above).max(1) > TOUCH
-        price = rest.price + np.abs(shifts) * SHIFT_PRICE + risers * RISER_PRICE
-        best = int(np.argmin(np.where(found[:, :count].any(1), price, np.inf)))
-        normal = np.array([*(-rest.slope[best, 0] * forward - rest.slope[best, 1] * across), 1.0])
-        highest = np.where(found[best], heights[best], -np.inf)[:count]
-        gap = np.where(found[best], planes[best] - heights[best], 0.0)[:count]
-        return replace(
-            p,
-            piece=int(pieces[best, int(np.argmax(highest))]),
-            ball=balls[best],
-            heel=p.heel + balls[best] - p.ball,
-            place=np.append(balls[best], rest.height[best]),
-            tilt=align(np.array([0.0, 0.0, 1.0]), normal),
-            bend=float(np.arctan(rest.slope[best, 0] + rest.bend[best]) - np.arctan(rest.slope[best, 0])),
-            stiff=laid(np.zeros_like(toes)) if rest.bend[best] else None,
-            gaps=np.maximum(gap, 0.0),
-        )
+    def sampled(of: np.ndarray, spots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Heights (M,) of the ground for footprints `of` (M,) under `spots` (M, 2), NaN where it carries nothing, and
+        pieces (M,)."""
+        frames = np.array([p.frame for p in feet])[of]
+        heights, pieces = ground.below(np.column_stack([spots, bases[of] + HEADROOM]), frames)
+        return np.where(heights > bases[of] - limits.step, heights, np.nan), pieces
 
-    return laid(toes)
+    spots = balls[:, :, None] + (places @ ways)[:, None]
+    heights, pieces = sampled(np.repeat(np.arange(len(feet)), count * len(places)), spots.reshape(-1, 2))
+    heights, pieces = heights.reshape(-1, count, len(places)), pieces.reshape(-1, count, len(places))
+    found = np.isfinite(heights[..., :size])
+
+    def laid(rows: np.ndarray, toes: np.ndarray) -> list[Footprint]:
+        """The footprints `rows` (n,) at their best places. What they would run into is looked at in the places that
+        are best without it, until one is best with it."""
+        stance = stance_from(plan.tobytes(), toes.tobytes())
+        rest = stance.rest(heights[rows].reshape(-1, len(places)), np.repeat(bases[rows], count), limits)
+        price = rest.price.reshape(-1, count) + np.abs(shifts) * SHIFT_PRICE
+        price[~found[rows].any(2)] = np.inf
+        looked, each = np.zeros(price.shape, bool), np.arange(len(rows))
+        while not looked[each, best := price.argmin(1)].all():
+            new = np.flatnonzero(~looked[each, best])
+            k = best[new]
+            looked[new, k] = True
+            price[new, k] += RISER_PRICE * risers(rows[new], k, rest.take(new * count + k), toes)
+        rest = rest.take(each * count + best)
+        under = heights[rows, best][:, :size]
+        gap = rest.height[:, None] + rest.slope @ plan.T + rest.bend[:, None] * plan[:, 0] * toes - under
+        highest = np.nan_to_num(under, nan=-np.inf).argmax(1)
+        normal = np.column_stack([-(rest.slope[:, None] @ ways[rows])[:, 0], np.ones(len(rows))])
+        tilt = align(np.array([0.0, 0.0, 1.0]), normal)
+        bend = np.arctan(rest.slope[:, 0] + rest.bend) - np.arctan(rest.slope[:, 0])
+        bent = np.flatnonzero(rest.bend)
+        stiff = dict(zip(bent, laid(rows[bent], np.zeros_like(toes)), strict=True)) if len(bent) else {}
+        return [
+            replace(
+                p := feet[row],
+                piece=int(pieces[row, best[n], highest[n]]),
+                ball=(ball := balls[row, best[n]]),
+                heel=p.heel + ball - p.ball,
+                place=np.append(ball, rest.height[n]),
+                tilt=tilt[n],
+                bend=float(bend[n]),
+                stiff=stiff.get(n),
+                gaps=np.nan_to_num(gap[n]).clip(0),
+            )
+            for n, row in enumerate(rows)
+        ]
+
+    def risers(rows: np.ndarray, places: np.ndarray, rest: Rest, toes: np.ndarray) -> np.ndarray:
+        """(n,) bool: whether footprints at some of their `places` (n,) would run into the ground around the sole, or
+        where that comes as the foot rolls."""
+        around = np.column_stack([grown(plan), np.zeros(len(plan))])
+        paths = [np.concatenate([around, feet[row].sweep]) for row in rows]
+        sizes = [len(path) for path in paths]
+        of, path = np.repeat(np.arange(len(rows)), sizes), np.concatenate(paths)
+        spots = balls[rows, places][of] + (path[:, None, :2] @ ways[rows][of])[:, 0]
+        planes = rest.height[of] + (rest.slope[of] * path[:, :2]).sum(1)
+        planes += rest.bend[of] * path[:, 0] * np.resize(toes, len(path))  # each path goes round the sole several times
+        over = np.nan_to_num(sampled(rows[of], spots)[0] - planes - path[:, 2])
+        return np.maximum.reduceat(over, np.cumsum(sizes) - sizes) > TOUCH
+
+    carried = np.flatnonzero(found.any((1, 2)))
+    numbers = list(prints)
+    return dict(zip([numbers[n] for n in carried], laid(carried, toes), strict=True)) if len(carried) else {}
 
 
 def slips_away(leg: Leg, sole: Sole, p: Footprint, ground: Ground) -> bool:

@@ -10,6 +10,11 @@ import numpy as np
 class Ground(Protocol):
     """Heights under points, in clip space, at frames given by their index in the clip."""
 
+    @property
+    def still(self) -> bool:
+        """Nothing of it ever moves."""
+        ...
+
     def below(self, points: np.ndarray, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Heights (N,) of the first ground straight below points (N, 3), NaN where there is none; and (N,) int,
         which piece of ground that is (-1: none)."""

@@ -115,6 +115,10 @@ class Unrolled:
     ground: Ground
     loop: Loop
 
+    @property
+    def still(self) -> bool:
+        return self.ground.still
+
     def below(self, points: np.ndarray, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         frames, off = self.loop.place(frames)
         heights, pieces = self.ground.below(points - off, frames)

@@ -27,6 +27,10 @@ ROUNDS = 8
 """Most corners that are added to a plane between its samples."""
 BETWEEN = 14, 5
 """Rows of places, along and across a sole, at which is looked for what comes up between its samples."""
+TOGETHER = 16
+"""Places in which facets are tried at once: what that takes stays in the processor's cache."""
+AROUND = 1e-6
+"""The middle of a sole lies between three samples if their shares in it are no less than 0 by more than this."""
 LEVEL = 1e-6
 """Weight of the tilt: of facets that are equally low the more level one is taken, and toes that need not bend do
 not."""
@@ -60,6 +64,10 @@ class Rest:
     hang: np.ndarray
     """(N,): share of the sole that is higher than `TOUCH` above the ground."""
     price: np.ndarray
+
+    def take(self, rows: np.ndarray) -> Rest:
+        """The rests in some of the places."""
+        return Rest(self.height[rows], self.slope[rows], self.bend[rows], self.hang[rows], self.price[rows])
 
 
 @lru_cache(maxsize=64)
@@ -133,27 +141,27 @@ class Facets:
 
     def __init__(self, plan: np.ndarray, between: np.ndarray):
         """`plan` (S, 2): where the samples are; `between` (B, 2): more places, at which something may come up."""
-        basis = np.column_stack([np.ones(len(plan)), plan])
+        basis = self.basis = np.column_stack([np.ones(len(plan)), plan])
         triples = np.array(list(combinations(range(len(plan)), 3)))
         corners = basis[triples]
         sound = np.abs(np.linalg.det(corners)) > SLIVER * np.ptp(plan, axis=0).prod()
-        of_sample = np.eye(len(plan))[triples[sound]]
-        self.planes = np.moveaxis(np.linalg.inv(corners[sound]) @ of_sample, 1, 0)
-        """(3, T, S): of each triple of samples the plane through them, its height at the ball and its slopes."""
+        triples, through = triples[sound], np.linalg.inv(corners[sound])
+        around = (basis.mean(0) @ through >= -AROUND).all(1)
+        self.planes = np.moveaxis(through[around] @ np.eye(len(plan))[triples[around]], 1, 0)
+        """(3, T, S): of each triple of samples around the middle the plane through them, its height at the ball and its
+        slopes. Other triples are no facets over the middle."""
         self.plan, self.between = plan, between
 
     def slopes(self, z: np.ndarray, between: np.ndarray) -> np.ndarray:
         """Slopes (N, 2) of the lowest supporting plane of samples (N, S), and of those between them (N, B or 0)."""
         out = np.empty((len(z), 2))
-        for i in range(0, len(z), 64):  # a bound on memory
-            part = z[i : i + 64].T
+        for i in range(0, len(z), TOGETHER):
+            part = z[i : i + TOGETHER].T
             planes = self.planes @ part
-            clear = np.full(planes.shape[1:], np.inf)
-            for place, heights in zip(self.plan, part, strict=True):
-                clear = np.minimum(clear, over(planes, place, heights))
-            price = over(planes, self.plan.mean(0), part.mean(0)) + LEVEL * np.hypot(planes[1], planes[2])
-            mean = np.where(clear >= -1e-7, price, np.inf)
-            out[i : i + 64] = np.take_along_axis(planes[1:], mean.argmin(0)[None, None], 1)[:, 0].T
+            above = (self.basis @ planes.reshape(3, -1)).reshape(-1, *planes.shape[1:]) - part[:, None]
+            price = above.mean(0) + LEVEL * np.hypot(planes[1], planes[2])
+            best = np.where(above.min(0) >= -1e-7, price, np.inf).argmin(0)
+            out[i : i + TOGETHER] = np.take_along_axis(planes[1:], best[None, None], 1)[:, 0].T
         if between.shape[1]:
             cut = (between - out @ self.between.T).max(1) - (z - out @ self.plan.T).max(1)
             for n in np.flatnonzero(cut > CUTS):
@@ -185,8 +193,3 @@ class Facets:
             slopes = slopes[:, clear]
             slope = slopes[:, ((middle - corner[:2]) @ slopes + LEVEL * np.hypot(*slopes)).argmin()]
         return slope
-
-
-def over(planes: np.ndarray, place: np.ndarray, height: np.ndarray) -> np.ndarray:
-    """How far planes (3, ...) are above a height over a place (2,)."""
-    return planes[0] + place[0] * planes[1] + place[1] * planes[2] - height

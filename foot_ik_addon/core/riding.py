@@ -15,6 +15,8 @@ from .rotations import transform
 def rides_of(clip: Clip, soles: list[Sole], ground: Ground) -> list[np.ndarray]:
     """Per leg (F, 3): how far, level, the ground under a foot has gone since the first frame; in each frame only if the
     foot goes along with it rather than stays."""
+    if ground.still:
+        return [np.zeros((len(clip), 3)) for _ in soles]
     out = []
     for leg, sole in zip(clip.legs, soles, strict=True):
         ball = sole.tracks(leg)[:, BALL]

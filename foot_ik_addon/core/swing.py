@@ -8,6 +8,8 @@ taken.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from .clip import LEG, Clip, Leg, runs, smoothed
@@ -18,7 +20,7 @@ from .ground import Ground
 from .rest import CUTS, TOUCH
 from .rotations import normalized
 
-DELAYS = (0.0, 0.04, -0.04, 0.08, -0.08, 0.12, -0.12)
+DELAYS = np.array([0.0, 0.04, -0.04, 0.08, -0.08, 0.12, -0.12])
 """Seconds by which the travel of a swing is tried to be late at its beginning or early at its end."""
 SETTLE = 0.05
 """Time constant in seconds of the lift: how long before and behind an obstacle it begins and ends."""
@@ -41,16 +43,31 @@ def clear_swings(clip: Clip, before: np.ndarray, after: np.ndarray, standing: np
     """
     out = np.zeros((len(clip), 3))
     own = np.maximum(-before[..., 2], 0)
+    paths = []
     for a, b in runs(~standing):
-        span = slice(max(a - 2, 0), min(b + 2, len(clip)))
-        frames = np.arange(span.start, span.stop)
-        path = Path(after[span], own[span], frames, (frames < a) | (frames >= b), clip.fps)
-        if path.need(np.zeros((1, len(frames), 3)), ground).max() <= CUTS:
-            continue
-        shifts = np.stack([path.delayed(seconds) for seconds in DELAYS])
-        options = path.lifted(shifts, path.need(shifts, ground))
-        out[span] += options[path.roughness(options).argmin()]
+        frames = np.arange(max(a - 2, 0), min(b + 2, len(clip)))
+        paths.append(Path(after[frames], own[frames], frames, (frames < a) | (frames >= b), clip.fps))
+    first = needs([(path, np.zeros((1, len(path.frames), 3))) for path in paths], ground)
+    cutting = [(path, need) for path, need in zip(paths, first, strict=True) if need.max() > CUTS]
+    shifts = [path.delayed(DELAYS) for path, _ in cutting]
+    others = needs([(path, ways[1:]) for (path, _), ways in zip(cutting, shifts, strict=True)], ground)
+    for (path, need), ways, more in zip(cutting, shifts, others, strict=True):
+        options = path.lifted(ways, np.concatenate([need, more]))
+        out[path.frames] += options[path.roughness(options).argmin()]
     return out
+
+
+def needs(ways: list[tuple[Path, np.ndarray]], ground: Ground) -> list[np.ndarray]:
+    """For each path and its shifts (k, n, 3) what `Path.need` tells: the ground under all of them is asked for at
+    once."""
+    if not ways:
+        return []
+    points = [path.points + shifts[:, :, None] for path, shifts in ways]
+    frames = [np.broadcast_to(path.frames[:, None], p.shape[:-1]) for (path, _), p in zip(ways, points, strict=True)]
+    above = np.concatenate([p.reshape(-1, 3) for p in points]) + (0, 0, HEADROOM)
+    heights = ground.below(above, np.concatenate([f.ravel() for f in frames]))[0]
+    parts = np.split(heights, np.cumsum([f.size for f in frames])[:-1])
+    return [path.need(p, part.reshape(p.shape[:-1])) for (path, _), p, part in zip(ways, points, parts, strict=True)]
 
 
 def kept_from_hip(
@@ -77,7 +94,7 @@ class Path:
 
     def __init__(self, points: np.ndarray, own: np.ndarray, frames: np.ndarray, standing: np.ndarray, fps: float):
         self.own, self.frames, self.standing, self.fps = own, frames, standing, fps
-        self.middle = smoothed(points.mean(1), CALM * fps)
+        self.track = points.mean(1)
         free = np.flatnonzero(~standing)
         since, until = np.arange(len(frames)) - (free[0] - 1), free[-1] + 1 - np.arange(len(frames))
         since = since if free[0] > 0 else np.full(len(frames), np.inf)
@@ -87,26 +104,29 @@ class Path:
         outward = normalized((points - points.mean(1, keepdims=True)) * (1, 1, 0))
         self.points = points + MARGIN * self.off[:, None, None] * outward
 
-    def need(self, shifts: np.ndarray, ground: Ground) -> np.ndarray:
-        """(k, n): how far the foot, moved by each of `shifts` (k, n, 3), must be lifted in each frame of the swing."""
-        points = self.points + shifts[:, :, None]
-        above, frames = points + (0, 0, HEADROOM), np.broadcast_to(self.frames[:, None], points.shape[:-1])
-        heights = ground.below(above.reshape(-1, 3), frames.ravel())[0].reshape(points.shape[:-1])
+    @cached_property
+    def middle(self) -> np.ndarray:
+        """(n, 3): the middle of the sole."""
+        return smoothed(self.track, CALM * self.fps)
+
+    def need(self, points: np.ndarray, heights: np.ndarray) -> np.ndarray:
+        """(k, n): how far the foot must be lifted in each frame of the swing if its sole's points are moved to `points`
+        (k, n, S, 3), under which the ground has `heights` (k, n, S)."""
         cut = np.nan_to_num(heights - points[..., 2] - self.own, nan=0.0).max(-1).clip(0)
         left = (1 - self.off) * np.minimum(cut[:, self.edge], TOUCH)
         return np.where(self.standing, 0.0, cut - left).clip(0)
 
-    def delayed(self, seconds: float) -> np.ndarray:
-        """(n, 3): what makes the horizontal travel late at its beginning (seconds > 0) or early at its end."""
+    def delayed(self, seconds: np.ndarray) -> np.ndarray:
+        """(k, n, 3): what makes the horizontal travel late at its beginning (`seconds` (k,) > 0) or early at its
+        end."""
         free = np.flatnonzero(~self.standing)
         count = len(free) + 1
         x = (np.arange(len(self.frames)) - free[0] + 1) / count
         inside = (x > 0) & (x < 1)
-        share = (1 - x) ** 2 if seconds > 0 else x**2
-        at = np.arange(len(x)) - np.where(inside, seconds * self.fps * share, 0.0)
+        late = seconds[:, None]
+        at = np.arange(len(x)) - np.where(inside, late * self.fps * np.where(late > 0, (1 - x) ** 2, x**2), 0.0)
         at = np.clip(at, max(free[0] - 1, 0), min(free[-1] + 1, len(x) - 1))
-        moved = np.stack([cubic(self.middle[:, i], at) for i in range(2)], 1) - self.middle[:, :2]
-        return np.column_stack([np.where(inside[:, None], moved, 0.0), np.zeros(len(x))])
+        return np.where(inside[:, None], cubic(self.middle, at) - self.middle, 0.0) * (1, 1, 0)
 
     def lifted(self, shifts: np.ndarray, need: np.ndarray) -> np.ndarray:
         """`shifts` (k, n, 3) with the smooth lift over each that `need` (k, n) asks for."""
@@ -121,9 +141,9 @@ class Path:
 
 
 def cubic(values: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Values (n,) between their samples at `at` (m,), by Catmull-Rom splines."""
+    """Values (..., C) between their samples (n, C) at `at` (...), by Catmull-Rom splines."""
     i = np.clip(np.floor(at).astype(int), 0, len(values) - 2)
-    t = at - i
+    t = (at - i)[..., None]
     p = [values[np.clip(i + k, 0, len(values) - 1)] for k in (-1, 0, 1, 2)]
     return p[1] + 0.5 * t * (
         p[2] - p[0] + t * (2 * p[0] - 5 * p[1] + 4 * p[2] - p[3] + t * (3 * (p[1] - p[2]) + p[3] - p[0]))

@@ -146,6 +146,34 @@ def test_a_floor_that_goes_on_inside_of_a_box_cannot_be_stood_on(ground_of):
     assert layers(ground_of(ob)) == pytest.approx([3.0, 0.5], abs=EXACT)
 
 
+def test_there_is_no_ground_in_a_hole(ground_of):
+    ob = empty_rig()
+    half = plate(0.4, "Half")
+    half.data.clear_geometry()
+    half.data.from_pydata([(-1, -1, 0.4), (1, -1, 0.4), (-1, 1, 0.4)], [], [(0, 1, 2)])
+    ground = ground_of(ob)
+    assert layers(ground, 0.5, 0.5) == [] and np.isnan(height(ground, 0.5, 0.5))
+    assert layers(ground, -0.5, -0.5) == pytest.approx([0.4], abs=EXACT)
+
+
+def test_one_mesh_is_found_however_each_of_its_objects_tilts(ground_of):
+    ob = empty_rig()
+    first = plate(0.0, "Slab", thick=0.1)
+    tilts = (0.0, 0.3, -0.5)
+    for i, tilt in enumerate(tilts):
+        slab = first.copy() if i else first
+        slab.location, slab.rotation_euler = (3.0 * i, 0, 0.2 * i), (0, tilt, 0.7)
+        if i:
+            bpy.context.scene.collection.objects.link(slab)
+    bpy.context.view_layer.update()
+    ground = ground_of(ob)
+    for i, tilt in enumerate(tilts):
+        x = 0.4 * np.cos(0.7)
+        expected = 0.2 * i - 0.4 * np.tan(tilt)
+        assert height(ground, 3.0 * i + x, 0.4 * np.sin(0.7)) == pytest.approx(expected, abs=EXACT)
+        assert layers(ground, 3.0 * i + x, 0.4 * np.sin(0.7)) == pytest.approx([expected], abs=EXACT)
+
+
 def test_of_several_grounds_the_first_below_a_point_counts(ground_of):
     ob = empty_rig()
     for z in (0.3, 0.7, 0.5):

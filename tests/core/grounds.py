@@ -52,6 +52,7 @@ class Pieces:
 
     def __init__(self, *pieces: Piece):
         self.pieces = pieces
+        self.still = all(piece.motion is None for piece in pieces)
 
     def stack(self, xy: np.ndarray, frames: np.ndarray) -> np.ndarray:
         """(N, pieces): heights in legs of every piece under or over points (N, 2) in legs."""
@@ -206,7 +207,7 @@ class Mirrored:
     FLIP = np.diag([-1.0, 1, 1, 1])
 
     def __init__(self, ground: Pieces):
-        self.ground = ground
+        self.ground, self.still = ground, ground.still
 
     def below(self, points, frames):
         return self.ground.below(points * (-1, 1, 1), frames)
@@ -223,7 +224,8 @@ class Turned:
 
     def __init__(self, ground: Pieces, angle: float):
         c, s = np.cos(angle), np.sin(angle)
-        self.ground, self.turn = ground, np.array([[c, -s, 0, 0], [s, c, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
+        self.ground, self.still = ground, ground.still
+        self.turn = np.array([[c, -s, 0, 0], [s, c, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
 
     def below(self, points, frames):
         return self.ground.below(points @ self.turn[:3, :3], frames)
