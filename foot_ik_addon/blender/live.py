@@ -110,16 +110,6 @@ def same_rotation(mode: str, a: Sequence[float], b: Sequence[float]) -> bool:
     return bool(np.abs(np.array(to_matrix(mode, a)) - to_matrix(mode, b)).max() < ROUNDED)
 
 
-def is_uncovered(ob: bpy.types.Object) -> bool:
-    """Whether the channels of a corrected pose hold their animated values: Blender animates a frame once more for each
-    view layer that a window shows, and calls no frame handler for it."""
-    bones, now, was, put = held(ob)
-    if len(bones) < len(ob.foot_ik.base) or now.modes != was.modes:
-        return False
-    gaps = [max(np.abs(getattr(now, field) - getattr(of, field)).max() for field in FIELDS) for of in (was, put)]
-    return gaps[0] < ROUNDED <= gaps[1]
-
-
 def held(ob: bpy.types.Object) -> tuple[list[bpy.types.PoseBone], BoneChannels, BoneChannels, BoneChannels]:
     """The bones of a corrected pose, what their channels hold now, their animated values and what was written."""
     base = ob.foot_ik.base
