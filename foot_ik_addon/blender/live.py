@@ -194,10 +194,13 @@ def show(ob: bpy.types.Object, rig: Rig, channels: Channels, depsgraph: bpy.type
 
 def keep(ob: bpy.types.Object, names: list[str], held: BoneChannels) -> None:
     """Note the animated values of these bones."""
-    base = ob.foot_ik.base
+    base, bones = ob.foot_ik.base, ob.pose.bones
     if [kept.name for kept in base] != names:
         for kept, name in zip(refilled(ob.foot_ik, "base", len(names)), names, strict=True):
-            kept.name, kept.index = name, ob.pose.bones.find(name)
+            kept.name = name
+    for kept, name in zip(base, names, strict=True):
+        if kept.index >= len(bones) or bones[kept.index].name != name:
+            kept.index = bones.find(name)
     for kept, mode in zip(base, held.modes, strict=True):
         if kept.mode != mode:
             kept.mode = mode

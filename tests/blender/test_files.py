@@ -153,6 +153,24 @@ def test_a_bone_deleted_while_live_leaves_the_others_as_animated(name):
     assert scenes.channels(ob) == before
 
 
+def test_a_bone_renamed_after_another_was_deleted_keeps_nothing_of_the_correction():
+    """Bones are then no longer where they were among the others."""
+    ob = scenes.walker("slope", prepare=unkeyed)
+    scenes.visit(FRAME)
+    before = scenes.channels(ob)
+    live(ob)
+    bpy.ops.object.mode_set(mode="EDIT")
+    ob.data.edit_bones.remove(ob.data.edit_bones["upper_arm.L"])
+    bpy.ops.object.mode_set(mode="OBJECT")
+    scenes.visit(FRAME)
+    ob.data.bones["thigh.R"].name = "Renamed"
+    ob.foot_ik.enabled = False
+    before.pop("upper_arm.L")
+    after = scenes.channels(ob)
+    after["thigh.R"] = after.pop("Renamed")
+    assert after == before
+
+
 @pytest.mark.parametrize("change", ("action", "no action", "no animation", "no ground"))
 def test_what_is_changed_after_planning_makes_the_plan_stale_and_nothing_worse(ob, change, addon):
     live(ob)
