@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import cache
 
 import bpy
@@ -11,7 +11,7 @@ import numpy as np
 
 from .compat import Bag, animated_bag, is_muted, strip_bag
 from .keys import BEZIER, NUMBERS
-from .pieces import SURFACES
+from .pieces import SURFACES, holders
 from .upstream import upstream
 
 PLANNED = ("pelvis", "ground_source", "floor_height", "floor_space", "max_pitch", "max_roll", "max_step", "max_shift")
@@ -50,17 +50,20 @@ def fingerprint(scene: bpy.types.Scene, ob: bpy.types.Object) -> str:
     for name, ground in sorted(around.items()):
         add(name, ground.hide_viewport)
         add_shape(add, ground)
-    chains = {o.name_full: o for start in (ob, *around.values()) for o in upward(start)}
-    for _, moved in sorted(chains.items()):
+    for _, moved in sorted(carried([ob, *around.values()]).items()):
         add_animation(add, moved)
     return digest.hexdigest()
 
 
-def upward(ob: bpy.types.Object | None) -> Iterator[bpy.types.Object]:
-    """An object and its parents."""
-    while ob is not None:
-        yield ob
-        ob = ob.parent
+def carried(obs: list[bpy.types.Object]) -> dict[str, bpy.types.Object]:
+    """{full name: object} of some objects and all that they go along with, be it by their surface alone."""
+    found, open_ = {}, list(obs)
+    while open_:
+        here = open_.pop()
+        if here.name_full not in found:
+            found[here.name_full] = here
+            open_ += filter(None, holders(here))
+    return found
 
 
 def add_influences(add, ob: bpy.types.Object) -> None:
