@@ -80,11 +80,14 @@ def after_edit(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
 
 @persistent
 def before_save(*_: object) -> None:
-    """Keep the corrected pose out of the file."""
+    """Keep the corrected pose out of the file, and the settings of library overrides in it."""
     for ob in corrected(bpy.data.objects):
         if ob.foot_ik.shown:
             blender.live.restore(ob)
             blender.snapshot.refilled(ob.foot_ik, "base", 0)
+    for ob in bpy.data.objects:
+        if ob.type == "ARMATURE" and ob.override_library and ob.is_property_set("foot_ik"):
+            blender.snapshot.keep_in_override(ob)
 
 
 @persistent
