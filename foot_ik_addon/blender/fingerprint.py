@@ -11,7 +11,7 @@ import numpy as np
 
 from .compat import Bag, animated_bag, is_muted, strip_bag
 from .keys import BEZIER, NUMBERS
-from .pieces import SURFACES, holders
+from .pieces import SURFACES, holders, is_worn
 from .upstream import upstream
 
 PLANNED = ("pelvis", "ground_source", "floor_height", "floor_space", "max_pitch", "max_roll", "max_step", "max_shift")
@@ -46,7 +46,8 @@ def fingerprint(scene: bpy.types.Scene, ob: bpy.types.Object) -> str:
                 contact.ball_edited and (contact.ball_start, contact.ball_end))
     if settings.controls:
         add_influences(add, ob)
-    around = ground_objects(scene, ob)
+    chosen = settings.ground_source == "COLLECTION"
+    around = {name: ground for name, ground in ground_objects(scene, ob).items() if not is_worn(ground, ob, chosen)}
     for name, ground in sorted(around.items()):
         add(name, ground.hide_viewport)
         add_shape(add, ground)

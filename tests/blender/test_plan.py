@@ -267,6 +267,25 @@ def test_plan_stays_current_when(change, state):
     assert state() == "CURRENT"
 
 
+def another_character(ob):
+    """With a skin and a sword, and an action of its own."""
+    twin = ob.copy()
+    twin.animation_data.action = ob.animation_data.action.copy()
+    skin, sword = bpy.data.objects["Mannequin Mesh"].copy(), scenes.strip("Sword", [(1.0, 1.0), (1.5, 1.0)])
+    skin.parent = sword.parent = twin
+    skin.modifiers[0].object = twin
+    for new in (twin, skin, sword):
+        bpy.context.scene.collection.objects.link(new)
+    twin.name = "Twin"
+
+
+def test_plan_stays_current_when_another_character_is_edited(state):
+    scenes.walker("slope", prepare=another_character)
+    scenes.curve(bpy.data.objects["Twin"], "thigh.L", "rotation_quaternion", 1).keyframe_points[10].co.y += 0.1
+    bpy.data.objects["Sword"].location.z += 0.1
+    assert state() == "CURRENT"
+
+
 def test_no_plan_is_told(state):
     scenes.walker("slope", ready=False)
     assert state() == "NONE"
