@@ -84,7 +84,7 @@ def own_height(ob: bpy.types.Object) -> tuple[float, float]:
     space = parent_space(ob, ob.parent)
     axis = upright_axis(space)
     height = (space.inverted_safe() @ place)[axis] * (1 if space[2][axis] >= 0 else -1)
-    return height, height * space.col[axis].length
+    return height, height * space.to_3x3().transposed()[axis].length
 
 
 def with_floor(sample: Sample, height: float) -> Sample:
