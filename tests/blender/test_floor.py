@@ -70,16 +70,15 @@ def on_a_leaning_bone(ob, height: float) -> None:
     bpy.context.view_layer.update()
 
 
-@pytest.mark.parametrize("height", (0.0, 0.6))
-def test_a_rig_on_a_bone_that_leans_at_rest_is_planned_as_by_itself(height):
+def test_a_rig_on_a_bone_that_leans_at_rest_is_planned_as_by_itself():
     ob = scenes.walker("slope")
     alone = [(c.leg, c.start, c.end) for c in ob.foot_ik.contacts]
     ob.foot_ik.enabled = True
     poses = scenes.shown_over(ob, (5, 20, 33))
     bpy.ops.foot_ik.clear()
-    on_a_leaning_bone(ob, height)
-    bpy.data.objects["Ground"].location.z = height
-    assert detected(ob) == pytest.approx(height, abs=MILLIMETRE)
+    on_a_leaning_bone(ob, 0.6)
+    bpy.data.objects["Ground"].location.z = 0.6
+    assert detected(ob) == pytest.approx(0.6, abs=MILLIMETRE)
     assert bpy.ops.foot_ik.plan() == {"FINISHED"}
     assert [(c.leg, c.start, c.end) for c in ob.foot_ik.contacts] == alone
     ob.foot_ik.enabled = True

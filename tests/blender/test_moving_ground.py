@@ -180,7 +180,7 @@ def on_a_bone(ob) -> None:
 def skinned(ob) -> None:
     """A bridge that another rig bends."""
     emptied()
-    bridge = plate(cells=(20, 34))
+    bridge = plate(cells=(8, 14))
     bridge.modifiers.new("Rig", "ARMATURE").object = crane()
     arm = bridge.vertex_groups.new(name="Arm")
     for vertex in bridge.data.vertices:
@@ -337,10 +337,10 @@ def figures(shown: Shown, stands: np.ndarray) -> dict[str, float]:
 
 RIGID = [lift, turntable, rocking, train, train_ridden, slow_train, from_one_to_another, instance, nodes_instance,
          on_a_bone]
-BENDING = [breathing, waves, coarse, skinned]
+BENDING = [breathing, waves, coarse]
 
 
-@pytest.mark.parametrize("ground", RIGID + BENDING, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("ground", [*RIGID, *BENDING, skinned], ids=lambda f: f.__name__)
 def test_feet_stand_still_on_ground_that_moves_live_as_baked(ground):
     """The lab's targets, less strict where ground bends: a sole does not, and heel and ball cannot both go along."""
     ob = scenes.walker("flat", prepare=ground)
@@ -348,7 +348,7 @@ def test_feet_stand_still_on_ground_that_moves_live_as_baked(ground):
     ob.foot_ik.enabled = True
     live = seen(ob)
     found = figures(live, stands)
-    assert found["slide"] < (0.15 if ground in BENDING else 0.1)
+    assert found["slide"] < (0.1 if ground in RIGID else 0.15)
     assert found["drift"] < 1 and found["cut"] < 1 and found["cut ever"] < 3 and found["float"] < 2
     assert bpy.ops.foot_ik.bake() == {"FINISHED"}
     assert scenes.gaps(live.pose, scenes.shown_over(ob, range(1, scenes.LAST + 1))).max() < 1e-5
