@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core.edits import Edit
 from ..core.footprints import lay_footprints, sliding_frame
-from ..core.motions import about, channels_along, leg_motions, pole_motion
+from ..core.motions import about, channels_along, leg_motions, location_change, pole_motion
 from ..core.plan import Options, Plan, follow
 from ..core.pose import Corrected, LegJob, Rows, correct, joined_rows, local_turns, weighted
 from ..core.rest import Limits
@@ -81,9 +81,7 @@ class Request:
     @cached_property
     def build(self) -> tuple:
         """What requests have in common that can be solved in one batch."""
-        movable = tuple(bool(np.abs(np.linalg.det(axes)).min() > 0)
-                        for axes in (self.sample.location, *self.sample.axes.values()))
-        return self.rig, self.jobs, self.fps, self.saved.on_toe(self.rig), movable
+        return self.rig, self.jobs, self.fps, self.saved.on_toe(self.rig)
 
 
 MOST_SOLVED = 4096
@@ -265,13 +263,12 @@ def jobs(ob: bpy.types.Object, rig: Rig) -> tuple[LegJob, ...]:
 
 def to_channels(sample: Sample, rig: Rig, corrected: Corrected) -> Channels:
     """The motion of bones in armature space as channel values."""
-    location, scale = {}, {}
+    scale = {}
     pose, basis = (of[rig.body][:, None] for of in (sample.pose, sample.basis))
     rotation = {rig.body: local_turns(pose, basis, corrected.body[:, None])[:, 0]}
-    axes, arm = sample.location, sample.pose[rig.body][:, :3, 3] - sample.pose[rig.pelvis][:, :3, 3]
-    if np.abs(np.linalg.det(axes)).min() > 0:
-        moved = corrected.pelvis + rotate(corrected.body - np.eye(3), arm)
-        location[rig.body] = basis[:, 0, :3, 3] + np.einsum("fij,fj->fi", np.linalg.inv(axes), moved)
+    arm = sample.pose[rig.body][:, :3, 3] - sample.pose[rig.pelvis][:, :3, 3]
+    moved = corrected.pelvis + rotate(corrected.body - np.eye(3), arm)
+    location = {rig.body: basis[:, 0, :3, 3] + location_change(sample.location, moved)}
     for i, leg in enumerate(rig.legs):
         if leg.handles:
             continue

@@ -103,7 +103,7 @@ def join_channels(parts: list[Channels], order: np.ndarray) -> Channels:
     """Channels of several groups of frames as one, in the order given."""
     def each(name: str) -> dict[str, np.ndarray]:
         bones = {b for part in parts for b in getattr(part, name)}
-        whole = lambda part, b: getattr(part, name).get(b, np.ones(len(part.corrected.pelvis)))
+        whole = lambda part, b: getattr(part, name).get(b, np.ones(len(part.corrected.pelvis)))  # of scales alone
         return {b: np.concatenate([whole(part, b) for part in parts])[order] for b in sorted(bones)}
 
     stack = lambda get: np.concatenate([get(p.corrected) for p in parts])[order]
@@ -141,7 +141,8 @@ def keys_of(ob: bpy.types.Object, rig: Rig, channels: Channels, sample: Sample, 
         mode = ob.pose.bones[name].rotation_mode
         path = rotation_path(mode)
         values[name, path] = without_flips(rotations, mode, first[name, path])
-    values |= {(name, "location"): location for name, location in channels.location.items()}
+    values |= {(name, "location"): location for name, location in channels.location.items()
+               if (location != sample.basis[name][:, :3, 3]).any()}
     for name, factor in channels.scale.items():
         values[name, "scale"] = factor[:, None] * np.linalg.norm(sample.basis[name][:, :3, :3], axis=1)
     return [Keys(name, path, i, column, before[name, path][i], after[name, path][i])

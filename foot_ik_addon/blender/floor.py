@@ -14,7 +14,7 @@ from ..core.sole import find_sole, planted_frames
 from .clips import sample_clip
 from .live import scene_fps
 from .rig import LegBones, Rig, read_rig, used_legs
-from .sampling import Sample, frame_range, leg_length, to_clip
+from .sampling import Sample, frame_range, leg_length, parent_space, to_clip, upright_axis
 from .store import pack_sole
 
 GLIMPSES = 32
@@ -46,13 +46,13 @@ def propose_floor(scene: bpy.types.Scene, ob: bpy.types.Object) -> Generator[flo
             settings.floor_space = "WORLD"
             sample = replace(sample, carrier=np.tile(np.eye(4), (len(few), 1, 1)))
     clip, _ = to_clip(sample, rig, scene_fps(scene))
-    own = own_height(ob)
+    own, rise = own_height(ob)
     skins = [skin_of(ob, leg) for leg in rig.legs]
     off = (lambda low: abs(low)) if any(map(len, skins)) else off_floor
     lowest = lowest_point(clip, skins)
-    if off(lowest - own / leg_length(sample, rig)) < off(lowest):
+    if off(lowest - rise / leg_length(sample, rig)) < off(lowest):
         settings.floor_height = own
-        clip, _ = to_clip(with_floor(sample, own), rig, scene_fps(scene))
+        clip, _ = to_clip(with_floor(sample, rise), rig, scene_fps(scene))
     forward = facing(clip)
     for leg, item in zip(clip.legs, used_legs(ob), strict=True):
         item.sole = pack_sole(find_sole(clip, leg, forward))
@@ -76,15 +76,19 @@ def ends_in(space: np.ndarray, sample: Sample, leg: LegBones) -> np.ndarray:
     return rotate(transposed(space[:, :3, :3]), end - space[:, :3, 3])
 
 
-def own_height(ob: bpy.types.Object) -> float:
-    """Height of an object's origin in the space of its floor."""
-    in_parent = ob.parent is not None and ob.foot_ik.floor_space == "PARENT"
-    matrix = ob.matrix_parent_inverse @ ob.matrix_basis if in_parent else ob.matrix_world
-    return float(matrix.translation.z)
+def own_height(ob: bpy.types.Object) -> tuple[float, float]:
+    """Height of an object's origin in the space of its floor, and how far that is in the world."""
+    place = ob.matrix_world.translation
+    if ob.parent is None or ob.foot_ik.floor_space == "WORLD":
+        return place.z, place.z
+    space = parent_space(ob, ob.parent)
+    axis = upright_axis(space)
+    height = (space.inverted_safe() @ place)[axis] * (1 if space[2][axis] >= 0 else -1)
+    return height, height * space.to_3x3().transposed()[axis].length
 
 
 def with_floor(sample: Sample, height: float) -> Sample:
-    """The sample, standing on a floor that lies higher."""
+    """The sample, standing on a floor that lies higher in the world."""
     lifted = sample.carrier.copy()
     lifted[:, :3, 3] += lifted[:, :3, 2] * height
     return replace(sample, carrier=lifted)

@@ -46,18 +46,24 @@ def after_frame(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
 
 @persistent
 def before_edit(scene: bpy.types.Scene, *_: object) -> None:
-    """Hand the animated pose to Blender where keys were edited: it then animates the frame anew and calls no frame
-    handler."""
+    """Hand the animated pose to Blender where it animates a frame anew and calls no frame handler: keys were edited,
+    or another window shows the scene by another view layer."""
     graphs = [layer.depsgraph for layer in scene.view_layers]
-    if any(graph and graph.id_type_updated("ACTION") for graph in graphs):
+    if any(graph and graph.id_type_updated("ACTION") for graph in graphs) or is_behind(scene):
         for ob in corrected(scene.objects):
             blender.live.restore(ob)
 
 
+def is_behind(scene: bpy.types.Scene) -> bool:
+    """Whether a window shows a view layer of a scene in which this frame has not been evaluated yet."""
+    graphs = [window.view_layer.depsgraph for window in bpy.context.window_manager.windows if window.scene == scene]
+    seen = [graph.scene_eval for graph in graphs if graph]
+    return any(copy is None or copy.frame_float != scene.frame_float for copy in seen)
+
+
 @persistent
 def after_edit(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
-    """Correct again where keys were edited, or the frame was animated once more for another window; Blender evaluates
-    once more what is written here.
+    """Correct again what was handed to Blender before; Blender evaluates once more what is written here.
 
     It must not be asked to from here: where it has just built its relations anew, as for another action, versions
     before 5.2 crash. It then has not told before the evaluation, so that is for later.
@@ -65,21 +71,23 @@ def after_edit(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     edited, moved = map(depsgraph.id_type_updated, ("ACTION", "OBJECT"))
     if depsgraph.mode == "RENDER" or not (edited or moved) or not corrected(scene.objects):
         return
-    live = blender.live
-    rigs = live.live_rigs(scene)
-    bare = [ob for ob in rigs if (live.is_uncovered(ob) if ob.foot_ik.shown else edited)]
-    live.apply(bare, depsgraph, scene.frame_float, live.scene_fps(scene))
+    rigs = blender.live.live_rigs(scene)
+    bare = [ob for ob in rigs if not ob.foot_ik.shown]
+    blender.live.apply(bare, depsgraph, scene.frame_float, blender.live.scene_fps(scene))
     if edited and len(bare) < len(rigs) and not bpy.app.timers.is_registered(show_again):
         bpy.app.timers.register(show_again, first_interval=0.0)
 
 
 @persistent
 def before_save(*_: object) -> None:
-    """Keep the corrected pose out of the file."""
+    """Keep the corrected pose out of the file, and the settings of library overrides in it."""
     for ob in corrected(bpy.data.objects):
         if ob.foot_ik.shown:
             blender.live.restore(ob)
             blender.snapshot.refilled(ob.foot_ik, "base", 0)
+    for ob in bpy.data.objects:
+        if ob.type == "ARMATURE" and ob.override_library and ob.is_property_set("foot_ik"):
+            blender.snapshot.keep_in_override(ob)
 
 
 @persistent

@@ -110,16 +110,6 @@ def same_rotation(mode: str, a: Sequence[float], b: Sequence[float]) -> bool:
     return bool(np.abs(np.array(to_matrix(mode, a)) - to_matrix(mode, b)).max() < ROUNDED)
 
 
-def is_uncovered(ob: bpy.types.Object) -> bool:
-    """Whether the channels of a corrected pose hold their animated values: Blender animates a frame once more for each
-    view layer that a window shows, and calls no frame handler for it."""
-    bones, now, was, put = held(ob)
-    if len(bones) < len(ob.foot_ik.base) or now.modes != was.modes:
-        return False
-    gaps = [max(np.abs(getattr(now, field) - getattr(of, field)).max() for field in FIELDS) for of in (was, put)]
-    return gaps[0] < ROUNDED <= gaps[1]
-
-
 def held(ob: bpy.types.Object) -> tuple[list[bpy.types.PoseBone], BoneChannels, BoneChannels, BoneChannels]:
     """The bones of a corrected pose, what their channels hold now, their animated values and what was written."""
     base = ob.foot_ik.base
@@ -204,10 +194,13 @@ def show(ob: bpy.types.Object, rig: Rig, channels: Channels, depsgraph: bpy.type
 
 def keep(ob: bpy.types.Object, names: list[str], held: BoneChannels) -> None:
     """Note the animated values of these bones."""
-    base = ob.foot_ik.base
+    base, bones = ob.foot_ik.base, ob.pose.bones
     if [kept.name for kept in base] != names:
         for kept, name in zip(refilled(ob.foot_ik, "base", len(names)), names, strict=True):
-            kept.name, kept.index = name, ob.pose.bones.find(name)
+            kept.name = name
+    for kept, name in zip(base, names, strict=True):
+        if kept.index >= len(bones) or bones[kept.index].name != name:
+            kept.index = bones.find(name)
     for kept, mode in zip(base, held.modes, strict=True):
         if kept.mode != mode:
             kept.mode = mode

@@ -8,24 +8,27 @@ import bpy
 
 SURFACES = {"MESH", "CURVE", "SURFACE", "FONT", "META"}
 DEFORMING = {"ARMATURE", "CLOTH", "SOFT_BODY", "MESH_DEFORM", "SURFACE_DEFORM"}
-"""Modifiers of characters and their clothes: such objects are never ground."""
+"""Modifiers of characters and their clothes: such objects are ground only where the user says so."""
 CARRYING = {"CHILD_OF", "COPY_TRANSFORMS", "COPY_LOCATION", "ARMATURE"}
 """Constraints by which one object goes along with another."""
+FOLLOWING = {"ARMATURE": "object", "HOOK": "object", "LATTICE": "object", "MESH_DEFORM": "object",
+             "SURFACE_DEFORM": "target"}
+"""{modifier by which the surface of an object goes along with another: what it calls that}"""
 
 
 def is_ground(ob: bpy.types.Object, character: bpy.types.Object, chosen: bool) -> bool:
     """Whether an evaluated object can be stood on: a surface of no character.
 
-    What the user has `chosen` by a collection may hang on another armature (a lift with bones) or be drawn as wire.
+    What the user has `chosen` by a collection may hang on another armature (a lift with bones, a skinned bridge) or be
+    drawn as wire.
     """
     drawn = chosen or ob.display_type not in {"WIRE", "BOUNDS"}
     return ob.type in SURFACES and drawn and not is_worn(ob, character, chosen)
 
 
 def is_worn(ob: bpy.types.Object, character: bpy.types.Object, chosen: bool) -> bool:
-    """Whether an evaluated object bends as characters do, or hangs on the character or, unless it is `chosen`, on any
-    armature."""
-    if any(m.type in DEFORMING for m in ob.modifiers):
+    """Whether an object hangs on the character or, unless it is `chosen`, on any armature or bends as characters do."""
+    if not chosen and any(m.type in DEFORMING for m in ob.modifiers):
         return True
     above, seen = [ob], set()
     while above:
@@ -44,7 +47,9 @@ def holders(ob: bpy.types.Object) -> Iterator[bpy.types.Object | None]:
     for constraint in ob.constraints:
         if constraint.type in CARRYING and not constraint.mute and constraint.influence > 0:
             yield from (t.target for t in constraint.targets) if constraint.type == "ARMATURE" else (constraint.target,)
-    yield from (modifier.object for modifier in ob.modifiers if modifier.type in {"LATTICE", "HOOK"})
+    for modifier in ob.modifiers:
+        if modifier.type in FOLLOWING:
+            yield getattr(modifier, FOLLOWING[modifier.type])
 
 
 def pieces_in(

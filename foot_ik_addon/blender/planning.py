@@ -148,8 +148,8 @@ def list_contacts(ob: bpy.types.Object, plan: Plan, first: int) -> None:
             else:
                 edit |= {k: v for k, v in timed(touch).items() if not edit[k[:4] + "_edited"]}
     rows.sort(key=lambda row: row["start"])
-    for item, row in zip(refilled(settings, "contacts", len(rows)), rows, strict=True):
-        put_back(item, row)
+    for i, (item, row) in enumerate(zip(refilled(settings, "contacts", len(rows)), rows, strict=True)):
+        put_back(item, row | {"name": str(i)})
     for leg, start in was if rows else ():
         near = [(row["leg"] != leg, abs(row["start"] - start)) for row in rows]
         settings.active_contact = near.index(min(near))

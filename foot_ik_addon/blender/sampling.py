@@ -83,17 +83,24 @@ def joined(samples: list[Sample]) -> Sample:
 def carrier(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> Matrix:
     """The rigid frame of the floor on which `ob` was animated, in world space (without scale).
 
-    That is the space of its parent with the floor at `floor_height`, the parent's axis nearest to the world's up being
-    up; or the world, where there is no parent or `floor_space` says so.
+    That is the space of its parent with the floor at `floor_height`, the axis nearest to the world's up being up; or
+    the world, where there is no parent or `floor_space` says so.
     """
     height = ob.foot_ik.floor_height
     if ob.parent is None or ob.foot_ik.floor_space == "WORLD":
         return Matrix.Translation((0, 0, height))
-    parent = ob.parent.evaluated_get(depsgraph)
+    space = parent_space(ob, ob.parent.evaluated_get(depsgraph))
+    return floor_frame(space, upright_axis(space), height)
+
+
+def parent_space(ob: bpy.types.Object, parent: bpy.types.Object) -> Matrix:
+    """The space of the parent of `ob`, in the world; where `ob` hangs on a bone of it, moved as that is from its rest,
+    in which bones point anywhere."""
     space = parent.matrix_world
     if ob.parent_type == "BONE" and ob.parent_bone in parent.pose.bones:
-        space = space @ parent.pose.bones[ob.parent_bone].matrix
-    return floor_frame(space, upright_axis(space), height)
+        bone = parent.pose.bones[ob.parent_bone]
+        space = space @ bone.matrix @ bone.bone.matrix_local.inverted_safe()
+    return space
 
 
 def upright_axis(space: Matrix) -> int:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 
 import bpy
 
@@ -37,6 +38,21 @@ def refilled(group: bpy.types.PropertyGroup, name: str, count: int) -> bpy.types
     while len(items) < count:
         items.add()
     return items
+
+
+def keep_in_override(ob: bpy.types.Object) -> None:
+    """See to it that Blender saves the settings of a library override.
+
+    It does so only where the linked object has settings too, if only the defaults that reading them makes, and it tells
+    items of a collection apart by their names: those that were added by hand get one.
+    """
+    values_of(ob.override_library.reference.foot_ik)
+    contacts, taken = ob.foot_ik.contacts, set()
+    free = (name for name in map(str, count()) if name not in contacts)
+    for contact in contacts:
+        if not contact.name or contact.name in taken:
+            contact.name = next(free)
+        taken.add(contact.name)
 
 
 def put_back(group: bpy.types.PropertyGroup, values: Values) -> None:

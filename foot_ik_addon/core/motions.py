@@ -58,13 +58,20 @@ def channels_along(
     """Rotations (F, 3, 3) and locations (F, 3) of the channels of a bone that makes a motion, of which the bone that it
     hangs on makes the part `carrier` for it.
 
-    `pose` and `basis` (F, 4, 4) are as animated; `axes` (F, 3, 3) is how its head moves with its location channels. A
-    bone whose location does not move it, since it is connected, keeps it.
+    `pose` and `basis` (F, 4, 4) are as animated; `axes` (F, 3, 3) is how its head moves with its location channels.
     """
     turns = local_turns(pose[:, None], basis[:, None], motion[:, None, :3, :3], carrier[:, :3, :3])[:, 0]
-    location, head = basis[:, :3, 3], pose[:, :3, 3]
-    axes = carrier[:, :3, :3] @ axes
-    if np.abs(np.linalg.det(axes)).min() > 0:
-        away = transform(motion, head) - transform(carrier, head)
-        location = location + np.einsum("fij,fj->fi", np.linalg.inv(axes), away)
-    return turns, location
+    head = pose[:, :3, 3]
+    away = transform(motion, head) - transform(carrier, head)
+    return turns, basis[:, :3, 3] + location_change(carrier[:, :3, :3] @ axes, away)
+
+
+def location_change(axes: np.ndarray, away: np.ndarray) -> np.ndarray:
+    """(F, 3): the change of a bone's location channels that moves its head by `away` (F, 3).
+
+    `axes` (F, 3, 3) is how they move it. None in frames in which they do not: it is connected, or what it hangs on is
+    scaled to nothing.
+    """
+    out, movable = np.zeros(away.shape), np.abs(np.linalg.det(axes)) > 0
+    out[movable] = np.linalg.solve(axes[movable], away[movable][:, :, None])[:, :, 0]
+    return out

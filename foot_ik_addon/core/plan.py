@@ -242,16 +242,25 @@ def standing(prints: list[Footprint], count: int) -> np.ndarray:
 
 
 def facing(clip: Clip) -> np.ndarray:
-    """(F, 3): where the character faces, level: square to the line from its right hip to its left, toes ahead."""
-    if len(clip.legs) < 2:
-        across = np.tile((1.0, 0.0, 0.0), (len(clip), 1))
-    else:
-        across = clip.legs[0].joints[:, 0] - clip.legs[1].joints[:, 0]
-    ahead = normalized(np.column_stack([across[:, 1], -across[:, 0], 0 * across[:, 0]]), (0.0, -1.0, 0.0))
-    toes = np.mean(
-        [((leg.joints[:, 1] - (leg.joints[:, 0] + leg.joints[:, 2]) / 2) * ahead).sum(1) for leg in clip.legs]
-    )
-    return ahead if toes >= 0 else -ahead
+    """(F, 3): where the character faces, level: as its knees bend, square to the line between two hips.
+
+    That line leads ahead itself where knees bend and feet swing along it: all legs are on one side. A single leg goes
+    by its foot.
+    """
+    bends = [leg.joints[:, 1] - (leg.joints[:, 0] + leg.joints[:, 2]) / 2 for leg in clip.legs]
+    level, fallback = np.array([1.0, 1.0, 0.0]), (0.0, -1.0, 0.0)
+    if len(bends) == 1:
+        foot = clip.legs[0].foot[:, :3, :3]
+        own = np.linalg.solve(foot, bends[0][:, :, None])[:, :, 0].mean(0)
+        return normalized(rotate(foot, own) * level, fallback)
+    line = normalized((clip.legs[0].joints[:, 0] - clip.legs[1].joints[:, 0]) * level, (1.0, 0.0, 0.0))
+    ahead = np.stack([line[:, 1], -line[:, 0], line[:, 2]], 1)
+    within = lambda v: np.stack([(v * line).sum(1), (v * ahead).sum(1)])
+    swings = [within(leg.joints[:, 2] - leg.joints[:, 0]) for leg in clip.legs]
+    moves = list(map(within, bends)), [swing - swing.mean(1, keepdims=True) for swing in swings]
+    if all(np.subtract(*np.abs(of).sum((0, 2))) > 0 for of in moves):
+        ahead = line
+    return ahead if sum((bend * ahead).sum() for bend in bends) >= 0 else -ahead
 
 
 def treadmill(clip: Clip, soles: list[Sole], rides: list[np.ndarray]) -> np.ndarray:

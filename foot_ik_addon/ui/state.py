@@ -1,5 +1,5 @@
 """What plan and report of a rig are worth now, found out at most once a second: a digest of a big scene takes
-milliseconds."""
+milliseconds, and one of a clip of 20,000 frames half a second."""
 from __future__ import annotations
 
 import time
@@ -11,8 +11,8 @@ import bpy
 from .. import blender
 from . import replanning
 
-INTERVAL = 1.0
-"""Seconds between two looks at one rig."""
+INTERVAL, REST = 1.0, 20
+"""Seconds between two looks at one rig, and how many times as long as the look took they are at least."""
 
 
 @dataclass(frozen=True)
@@ -22,33 +22,35 @@ class Known:
     made: str
     """Fingerprint of the plan, or the report, that was looked at."""
     state: str
-    time: float
+    due: float
+    """When to look again."""
 
 
 _known: dict[tuple, Known] = {}
 
 
 def plan_state(scene: bpy.types.Scene, ob: bpy.types.Object) -> str:
-    """`planning.plan_state`, up to a second old; the sidebar is then drawn once more when that has passed."""
+    """`planning.plan_state`, up to some seconds old; the sidebar is then drawn once more when they have passed."""
     return recent(scene, ob, ob.foot_ik.fingerprint, blender.planning.plan_state)
 
 
 def report_state(scene: bpy.types.Scene, ob: bpy.types.Object) -> str:
-    """`reporting.report_state`, up to a second old like that of the plan."""
+    """`reporting.report_state`, up to some seconds old like that of the plan."""
     return recent(scene, ob, ob.foot_ik.report, blender.reporting.report_state)
 
 
 def recent(scene: bpy.types.Scene, ob: bpy.types.Object, made: str,
            find: Callable[[bpy.types.Scene, bpy.types.Object], str]) -> str:
-    """What `find` tells of a rig, at most a second ago, and of what was `made` then."""
+    """What `find` tells of a rig, a short time ago, and of what was `made` then."""
     key, now = (scene.session_uid, ob.session_uid, find), time.monotonic()
     known = _known.get(key)
-    if known is not None and known.made == made and now - known.time < INTERVAL:
+    if known is not None and known.made == made and now < known.due:
         if not bpy.app.timers.is_registered(redraw):
-            bpy.app.timers.register(redraw, first_interval=INTERVAL)
+            bpy.app.timers.register(redraw, first_interval=known.due - now)
         return known.state
     state = find(scene, ob)
-    _known[key] = Known(made, state, now)
+    then = time.monotonic()
+    _known[key] = Known(made, state, then + max(INTERVAL, REST * (then - now)))
     return state
 
 

@@ -139,6 +139,21 @@ def channels(ob: bpy.types.Object) -> dict[str, tuple]:
                         *bone.rotation_axis_angle, *bone.scale) for bone in ob.pose.bones}
 
 
+def nla(ob: bpy.types.Object, track: bpy.types.NlaTrack, operator: str) -> None:
+    """Run an operator of the NLA editor on all strips of a track: meta strips and transitions are made by that only."""
+    for other in ob.animation_data.nla_tracks:
+        other.select = other == track
+        for strip in other.strips:
+            strip.select = other == track
+    ob.select_set(True)
+    window = bpy.context.window_manager.windows[0]
+    area = window.screen.areas[0]
+    area.type = "NLA_EDITOR"
+    region = next(r for r in area.regions if r.type == "WINDOW")
+    with bpy.context.temp_override(window=window, area=area, region=region):
+        assert getattr(bpy.ops.nla, operator)() == {"FINISHED"}
+
+
 def bag(ob: bpy.types.Object, action: bpy.types.Action | None = None):
     """What holds the F-curves of an object: its action before slots came, or the channelbag of its slot."""
     data = ob.animation_data

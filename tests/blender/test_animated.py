@@ -106,25 +106,10 @@ def meta_strip(ob):
         each.blend_type = "ADD"
         if hasattr(each, "action_slot"):
             each.action_slot = top.slots[0]
-    grouped(ob, track)
+    scenes.nla(ob, track, "meta_add")
     track.strips[0].blend_type = "ADD"
-    grouped(ob, walk_track)
+    scenes.nla(ob, walk_track, "meta_add")
     walk_track.strips[0].scale = 1.3
-
-
-def grouped(ob, track):
-    """Make the strips of a track one meta strip."""
-    for other in ob.animation_data.nla_tracks:
-        other.select = other == track
-        for each in other.strips:
-            each.select = other == track
-    ob.select_set(True)
-    window = bpy.context.window_manager.windows[0]
-    area = window.screen.areas[0]
-    area.type = "NLA_EDITOR"
-    region = next(r for r in area.regions if r.type == "WINDOW")
-    with bpy.context.temp_override(window=window, area=area, region=region):
-        assert bpy.ops.nla.meta_add() == {"FINISHED"}
 
 
 def animated_strip(ob):

@@ -486,3 +486,34 @@ def test_legs_that_stretch_play_as_live_under_an_animated_scale():
     poses = live_poses(ob)
     bake()
     assert_plays(ob, poses)
+
+
+def body_on_a_bone_that_vanishes(ob):
+    """The body hangs on a bone that is scaled to nothing for a while and after the end; the legs do not."""
+    bpy.ops.object.mode_set(mode="EDIT")
+    bones = ob.data.edit_bones
+    body = bones.new("body")
+    body.head, body.tail, body.parent = bones["hips"].head, bones["hips"].tail, bones["root"]
+    bones["thigh.L"].parent = bones["thigh.R"].parent = bones["root"]
+    bones["hips"].parent = body
+    bpy.ops.object.mode_set(mode="OBJECT")
+    body = ob.pose.bones["body"]
+    for frame, scale in ((1, 1), (20, 0), (24, 1), (scenes.LAST + 1, 0)):
+        body.scale = (scale,) * 3
+        body.keyframe_insert("scale", frame=frame)
+    for i in range(3):
+        for point in scenes.curve(ob, "body", "scale", i).keyframe_points:
+            point.interpolation = "CONSTANT"
+
+
+def test_a_body_that_cannot_be_moved_in_some_frames_plays_as_live():
+    ob = scenes.walker("slope", ready=False, prepare=body_on_a_bone_that_vanishes)
+    bpy.ops.foot_ik.detect_legs()
+    ob.foot_ik.pelvis = "hips"
+    assert bpy.ops.foot_ik.plan() == {"FINISHED"}
+    frames = (5, 19, 20, 23, 24, 40, scenes.LAST, scenes.LAST + 2)
+    raw = scenes.shown_over(ob, frames)
+    poses = live_poses(ob, frames)
+    assert scenes.gaps(raw, poses)[[0, 4], ob.pose.bones.find("hips")].min() > 1e-3
+    bake(frame_end=scenes.LAST + 3)
+    assert scenes.gaps(scenes.shown_over(ob, frames), poses).max() < BAKED

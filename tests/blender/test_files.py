@@ -153,6 +153,24 @@ def test_a_bone_deleted_while_live_leaves_the_others_as_animated(name):
     assert scenes.channels(ob) == before
 
 
+def test_a_bone_renamed_after_another_was_deleted_keeps_nothing_of_the_correction():
+    """Bones are then no longer where they were among the others."""
+    ob = scenes.walker("slope", prepare=unkeyed)
+    scenes.visit(FRAME)
+    before = scenes.channels(ob)
+    live(ob)
+    bpy.ops.object.mode_set(mode="EDIT")
+    ob.data.edit_bones.remove(ob.data.edit_bones["upper_arm.L"])
+    bpy.ops.object.mode_set(mode="OBJECT")
+    scenes.visit(FRAME)
+    ob.data.bones["thigh.R"].name = "Renamed"
+    ob.foot_ik.enabled = False
+    before.pop("upper_arm.L")
+    after = scenes.channels(ob)
+    after["thigh.R"] = after.pop("Renamed")
+    assert after == before
+
+
 @pytest.mark.parametrize("change", ("action", "no action", "no animation", "no ground"))
 def test_what_is_changed_after_planning_makes_the_plan_stale_and_nothing_worse(ob, change, addon):
     live(ob)
@@ -198,10 +216,15 @@ def test_appended_into_another_file_it_is_corrected_as_before(ob, tmp_path):
 @pytest.fixture
 def library(ob, tmp_path):
     """A new scene with a ground and, linked, the collection of a character that is live in its own file."""
+    live(ob)
+    return linked_in(ob, tmp_path)
+
+
+def linked_in(ob, tmp_path):
+    """A new scene with a ground and, linked, a collection that holds a character."""
     collection = bpy.data.collections.new("Character")
     bpy.context.scene.collection.children.link(collection)
     collection.objects.link(ob)
-    live(ob)
     scenes.save(tmp_path / "library.blend")
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
     scene = bpy.context.scene
@@ -240,23 +263,33 @@ def override(library):
     return ob
 
 
-def test_an_override_is_saved_with_its_plan_and_edits(library, tmp_path):
-    ob = override(library)
+@pytest.mark.parametrize("ready", (True, False))
+def test_an_override_is_saved_with_its_plan_and_edits(ready, tmp_path):
+    """Whether the character has been live in its own file, or Foot IK has never been there."""
+    ob = scenes.walker("slope", ready=ready)
+    ob.foot_ik.enabled = ready
+    ob = override(linked_in(ob, tmp_path))
     ob.foot_ik.max_step = 0.35
     assert bpy.ops.foot_ik.detect_legs() == {"FINISHED"}
     assert bpy.ops.foot_ik.plan() == {"FINISHED"}
     ob.foot_ik.contacts[1].mode = "SLIDE"
     assert bpy.ops.foot_ik.plan() == {"FINISHED"}
+    scenes.visit(10)
+    ob.foot_ik.active_contact = next(i for i, c in enumerate(ob.foot_ik.contacts) if c.start < 8 and c.end > 12)
+    assert bpy.ops.foot_ik.contact_split() == {"FINISHED"}
     ob.foot_ik.enabled = True
     frames = (7, FRAME, 33)
     poses = scenes.shown_over(ob, frames)
-    settings = scenes.settings_state(ob.foot_ik)
+    count = len(ob.foot_ik.contacts)
     scenes.save(tmp_path / "shot.blend")
+    settings = scenes.settings_state(ob.foot_ik)
+    assert len(settings["contacts"]) == count and len(settings["legs"]) == 2
     assert scenes.gaps(scenes.shown(ob), poses[-1]).max() < SAME
     for _ in range(2):
         scenes.load(tmp_path / "shot.blend")
-        ob = bpy.context.view_layer.objects.active
-        assert ob.override_library and ob.foot_ik.enabled
+        ob = next(o for o in bpy.data.objects if o.type == "ARMATURE" and o.override_library)
+        bpy.context.view_layer.objects.active = ob
+        assert ob.foot_ik.enabled
         found = scenes.settings_state(ob.foot_ik)
         assert scenes.differences({k: v for k, v in settings.items() if k != "base"},
                                   {k: v for k, v in found.items() if k != "base"}) == []

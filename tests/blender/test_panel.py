@@ -460,6 +460,25 @@ def test_panel_looks_at_the_plan_once_a_second(addon, rig, monkeypatch):
     bpy.app.timers.unregister(state.redraw)
 
 
+def test_panel_looks_seldom_at_what_takes_long(addon, rig, monkeypatch):
+    """A digest of 20,000 frames takes half a second, in which Blender stands still."""
+    state = addon("ui.state")
+    now, looks = [100.0], []
+
+    def slow(*_):
+        looks.append(now[0])
+        now[0] += 0.5
+        return "CURRENT"
+
+    monkeypatch.setattr(state.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(addon("blender.planning"), "plan_state", slow)
+    for _ in range(250):
+        state.plan_state(bpy.context.scene, rig)
+        now[0] += 0.1
+    assert len(looks) == 3
+    bpy.app.timers.unregister(state.redraw)
+
+
 # Words
 
 def groups():

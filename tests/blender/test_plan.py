@@ -130,6 +130,121 @@ def test_plan_is_stale_after(change, state):
         assert state() == "CURRENT"
 
 
+def keys_stepped(ob):
+    for curve in scenes.bag(ob).fcurves:
+        for point in curve.keyframe_points:
+            point.interpolation = "CONSTANT"
+
+
+def curve_goes_on(ob):
+    scenes.curve(ob, "hips", "location", 2).extrapolation = "LINEAR"
+
+
+def noise_added(ob):
+    scenes.curve(ob, "hips", "location", 0).modifiers.new("NOISE")
+
+
+@pytest.mark.parametrize("change", (keys_stepped, curve_goes_on), ids=lambda f: f.__name__)
+def test_plan_is_stale_after_a_curve_plays_otherwise(change, state):
+    ob = scenes.walker("slope")
+    change(ob)
+    assert state() == "STALE"
+
+
+def test_plan_is_stale_after_what_shapes_a_curve_has_changed(addon):
+    ob = scenes.walker("slope")
+    made = lambda: addon("blender.fingerprint").fingerprint(bpy.context.scene, ob)
+    noise_added(ob)
+    noise = scenes.curve(ob, "hips", "location", 0).modifiers[0]
+    before = made()
+    noise.show_expanded = not noise.show_expanded
+    assert made() == before
+    noise.strength = 0.5
+    assert made() != before
+    driver = ob.driver_add("location", 0).driver
+    before = made()
+    driver.expression = "0.25"
+    assert made() != before
+
+
+def on_strips(ob):
+    """The walk on a strip whose influence is keyed, and a meta strip of two strips with a transition above it."""
+    walk, ob.animation_data.action = ob.animation_data.action, None
+    tracks = [ob.animation_data.nla_tracks.new() for _ in range(2)]
+    added = [tracks[0].strips.new("Walk", 1, walk), *(tracks[1].strips.new("Walk", at, walk) for at in (1, 60))]
+    for strip in added:
+        if hasattr(strip, "action_slot"):
+            strip.action_slot = walk.slots[0]
+    added[0].use_animated_influence = True
+    for frame, value in ((1, 0.5), (46, 1.0)):
+        added[0].fcurves.find("influence").keyframe_points.insert(frame, value)
+    scenes.nla(ob, tracks[1], "transition_add")
+    scenes.nla(ob, tracks[1], "meta_add")
+    tracks[1].strips[0].influence = 0.0
+
+
+def strips(ob):
+    below, above = (track.strips[0] for track in ob.animation_data.nla_tracks)
+    return below, above, above.strips
+
+
+def key_in_a_strip(ob):
+    point = scenes.curves(strips(ob)[0].action)['pose.bones["thigh.L"].rotation_quaternion', 1].keyframe_points[10]
+    point.co.y += 0.1
+
+
+def influence_keyed_otherwise(ob):
+    strips(ob)[0].fcurves.find("influence").keyframe_points[0].co.y = 0.9
+
+
+def time_keyed(ob):
+    strips(ob)[0].use_animated_time = True
+
+
+def strip_scaled(ob):
+    strips(ob)[0].scale = 1.5
+
+
+def strip_blended(ob):
+    strips(ob)[0].blend_type = "ADD"
+
+
+def strip_repeated(ob):
+    strips(ob)[0].repeat = 1.5
+
+
+def meta_influence(ob):
+    strips(ob)[1].influence = 0.3
+
+
+def strip_in_a_meta_strip(ob):
+    strips(ob)[2][0].use_reverse = True
+
+
+def transition_removed(ob):
+    assert [strip.type for strip in strips(ob)[2]] == ["CLIP", "TRANSITION", "CLIP"]
+    strips(ob)[2][1].mute = True
+
+
+def track_solo(ob):
+    ob.animation_data.nla_tracks[0].is_solo = True
+
+
+def nla_off(ob):
+    ob.animation_data.use_nla = False
+
+
+@pytest.mark.parametrize("change", (key_in_a_strip, influence_keyed_otherwise, time_keyed, strip_scaled, strip_blended,
+                                    strip_repeated, meta_influence, strip_in_a_meta_strip, transition_removed,
+                                    track_solo, nla_off), ids=lambda f: f.__name__)
+def test_plan_on_strips_is_stale_after(change, state):
+    ob = scenes.walker("slope", prepare=on_strips)
+    scenes.visit(33)
+    assert state() == "CURRENT", "another frame is no change"
+    change(ob)
+    assert state() == "STALE"
+
+
 def visited(_):
     scenes.visit(33)
 
@@ -149,6 +264,25 @@ def saved(_):
 @pytest.mark.parametrize("change", (visited, live, weights, saved), ids=lambda f: f.__name__)
 def test_plan_stays_current_when(change, state):
     change(scenes.walker("slope"))
+    assert state() == "CURRENT"
+
+
+def another_character(ob):
+    """With a skin and a sword, and an action of its own."""
+    twin = ob.copy()
+    twin.animation_data.action = ob.animation_data.action.copy()
+    skin, sword = bpy.data.objects["Mannequin Mesh"].copy(), scenes.strip("Sword", [(1.0, 1.0), (1.5, 1.0)])
+    skin.parent = sword.parent = twin
+    skin.modifiers[0].object = twin
+    for new in (twin, skin, sword):
+        bpy.context.scene.collection.objects.link(new)
+    twin.name = "Twin"
+
+
+def test_plan_stays_current_when_another_character_is_edited(state):
+    scenes.walker("slope", prepare=another_character)
+    scenes.curve(bpy.data.objects["Twin"], "thigh.L", "rotation_quaternion", 1).keyframe_points[10].co.y += 0.1
+    bpy.data.objects["Sword"].location.z += 0.1
     assert state() == "CURRENT"
 
 

@@ -57,6 +57,18 @@ def test_a_connected_bone_keeps_its_location():
     assert (location == basis[:, :3, 3]).all()
 
 
+def test_a_bone_that_cannot_be_moved_in_some_frames_is_moved_in_the_others():
+    space, motion = rigid(), rigid()
+    axes = space[:, :3, :3].copy()
+    axes[3:7] = 0.0
+    still = np.broadcast_to(np.eye(4), space.shape)
+    _, location = channels_along(space, still, axes, motion, still)
+    head = space[:, :3, 3] + rotate(axes, location)
+    movable = axes.any((1, 2))
+    np.testing.assert_allclose(head[movable], (motion @ space)[movable, :3, 3], atol=EXACT)
+    assert not location[~movable].any()
+
+
 def test_the_bones_of_a_leg_stay_joined_and_the_pole_stays_on_the_side_of_the_knee():
     clip = walks.clip_of(walks.stride())
     corrected = apply(clip, make_plan(clip, grounds.slope(15), options())).corrected

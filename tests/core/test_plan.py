@@ -28,7 +28,7 @@ from core.walks import LEFT, RIGHT, clip_of
 
 from foot_ik_addon.core.clip import BALL, LEG, Clip
 from foot_ik_addon.core.edits import Edit
-from foot_ik_addon.core.plan import make_plan
+from foot_ik_addon.core.plan import facing, make_plan
 from foot_ik_addon.core.pose import LegJob
 
 MM = 1e-3
@@ -348,3 +348,26 @@ def test_a_leg_that_stretches_in_the_clip_moves_nothing_on_its_own_floor():
     assert np.ptp(legs[0].lengths) > 0.03
     plan = make_plan(replace(clip, legs=tuple(legs)), grounds.flat(), options())
     assert np.abs(plan.pelvis).max() < 0.0005 * LEG
+
+
+def stripped(clip, *legs):
+    return replace(clip, legs=tuple(replace(leg, toe=None) for leg in legs))
+
+
+@pytest.mark.parametrize("walk", (walks.stride(), walks.sideways(), walks.backwards()), ids=("ahead", "aside", "back"))
+def test_a_biped_faces_where_its_knees_bend(walk):
+    clip = clip_of(walk)
+    assert abs(facing(stripped(clip, *clip.legs)) - facing(clip)).max() == 0.0
+    toes = clip.legs[0].toe[:, :3, 3] - clip.legs[0].foot[:, :3, 3]
+    assert (toes * facing(clip)).sum(1).min() > 0.0
+
+
+@pytest.mark.parametrize("angle", (0.0, 1.0, np.pi / 2, np.pi))
+def test_legs_on_one_side_only_face_where_the_same_legs_on_both_sides_face(angle):
+    clip = clip_of(walks.turned(walks.stride(), angle))
+    right = clip.legs[RIGHT]
+    hips = right.joints[:, 0] - clip.legs[LEFT].joints[:, 0]
+    way = facing(clip)
+    behind = replace(right, joints=right.joints - (hips + 0.9 * way)[:, None])
+    for legs in ([clip.legs[LEFT], behind], [clip.legs[LEFT]], [right]):
+        assert (facing(stripped(clip, *legs)) * way).sum(1).min() > 0.9
