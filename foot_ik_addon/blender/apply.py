@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 
 import bpy
@@ -19,7 +19,7 @@ from ..core.rotations import rotate, transform
 from .ground import MeshGround
 from .handles import PLACE, POLE, Handle
 from .refusals import refuse_missing_collection, refuse_unturned
-from .rig import Refusal, Rig, solver_of, used_legs
+from .rig import Refusal, Rig, used_legs
 from .sampling import Sample, joined, leg_length, to_clip
 from .store import SavedPlan, unpack_plan, unpack_sole
 
@@ -36,6 +36,8 @@ class Channels:
     """{bone: (F,)}: factor of the scale channels; only of legs that may stretch."""
     corrected: Corrected
     """The motion of the bones that they come from."""
+    written: dict[tuple, np.ndarray] = field(default_factory=dict)
+    """{modes and animated channels of the bones: what `live` wrote for them}, the last."""
 
     def row(self, i: int) -> Channels:
         """One of its frames."""
@@ -73,9 +75,9 @@ class Request:
     @cached_property
     def key(self) -> tuple:
         """What tells requests apart; a plan by itself, since the same text is decoded once."""
-        parts = [self.sample.frames, self.sample.world, self.sample.carrier, *self.sample.pose.values(),
-                 *self.sample.basis.values(), self.sample.location, *self.sample.axes.values(),
-                 *vars(self.weights).values()]
+        sample, weights = self.sample, self.weights
+        parts = [sample.frames, sample.world, sample.carrier, sample.poses, sample.bases, sample.location,
+                 *sample.axes.values(), weights.position, weights.rotation, weights.lock, weights.lean]
         return self.saved, self.build, b"".join([part.tobytes() for part in parts])
 
     @cached_property
@@ -257,9 +259,8 @@ def jobs(ob: bpy.types.Object, rig: Rig) -> tuple[LegJob, ...]:
     """How each leg is solved, from the settings."""
     out = []
     for leg, bones, carried in zip(used_legs(ob), rig.legs, rig.carried, strict=True):
-        solver = "TWO_BONE" if len(bones.chain) == 3 else solver_of(ob, leg, bones.chain)
         stretches = leg.reach == "STRETCH" and not bones.handles  # controls stretch a leg by themselves, or not at all
-        out.append(LegJob(solver, leg.max_stretch if stretches else 0.0, carried))
+        out.append(LegJob(bones.solver, leg.max_stretch if stretches else 0.0, carried))
     return tuple(out)
 
 

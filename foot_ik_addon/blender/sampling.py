@@ -1,8 +1,9 @@
 """Read an animated rig: armature-space poses of its bones, where it stands, and what carries it."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import bpy
 import numpy as np
@@ -14,6 +15,8 @@ from .channels import column
 from .rig import Refusal, Rig
 
 NOT_A_NUMBER = "The animation has a value that is not a number: look for broken keys on the legs or the object"
+STEPS = [Matrix.Translation(step) for step in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))]
+"""The channels by which `location_axes` tries a bone: none, and one unit along each axis."""
 NOTHING = 1e-9
 """Share of its largest volume at which a bone is scaled to nothing."""
 
@@ -28,10 +31,11 @@ class Sample:
     """(F, 4, 4): armature space to world."""
     carrier: np.ndarray
     """(F, 4, 4): the floor on which the clip was animated to world: rigid, its z up and the floor at z = 0."""
-    pose: dict[str, np.ndarray]
-    """{bone: (F, 4, 4)} in armature space."""
-    basis: dict[str, np.ndarray]
-    """{bone: (F, 4, 4)}: the channels as a matrix."""
+    bones: list[str]
+    poses: np.ndarray
+    """(F, bones, 4, 4) in armature space."""
+    bases: np.ndarray
+    """(F, bones, 4, 4): the channels as matrices."""
     location: np.ndarray
     """(F, 3, 3): change of the head of the bone that moves the body, in armature space, per unit of its location
     channels (columns)."""
@@ -41,11 +45,20 @@ class Sample:
     def __len__(self) -> int:
         return len(self.frames)
 
+    @cached_property
+    def pose(self) -> dict[str, np.ndarray]:
+        """{bone: (F, 4, 4)}: of `poses`."""
+        return {name: self.poses[:, i] for i, name in enumerate(self.bones)}
+
+    @cached_property
+    def basis(self) -> dict[str, np.ndarray]:
+        """{bone: (F, 4, 4)}: of `bases`."""
+        return {name: self.bases[:, i] for i, name in enumerate(self.bones)}
+
     def take(self, rows: list[int] | np.ndarray) -> Sample:
         """Some of its frames."""
-        some = lambda poses: {n: m[rows] for n, m in poses.items()}
-        return Sample(self.frames[rows], self.world[rows], self.carrier[rows], some(self.pose), some(self.basis),
-                      self.location[rows], some(self.axes))
+        return Sample(self.frames[rows], self.world[rows], self.carrier[rows], self.bones, self.poses[rows],
+                      self.bases[rows], self.location[rows], {n: m[rows] for n, m in self.axes.items()})
 
 
 def read_frame(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph, frame: float) -> Sample:
@@ -57,26 +70,25 @@ def read_frame(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph, f
     bones = evaluated.pose.bones
     every, names = bones.keys(), rig.bones
     at = [every.index(name) for name in names]
-    pose, basis = (dict(zip(names, matrices(bones, name)[at][:, None])) for name in ("matrix", "matrix_basis"))
+    poses, bases = (matrices(bones, name, at)[None] for name in ("matrix", "matrix_basis"))
     axes = {handle.bone: location_axes(bones[handle.bone])[None] for handle in rig.handles}
     world, floor = (np.array(m, float)[None] for m in (evaluated.matrix_world, carrier(ob, depsgraph)))
-    return Sample(np.array([frame]), world, floor, pose, basis, location_axes(bones[rig.body])[None], axes)
+    return Sample(np.array([frame]), world, floor, names, poses, bases, location_axes(bones[rig.body])[None], axes)
 
 
-def matrices(bones: bpy.types.bpy_prop_collection, name: str) -> np.ndarray:
-    """(n, 4, 4): a matrix of each of some pose bones."""
-    return transposed(column(bones, name, 16).astype(float).reshape(-1, 4, 4))  # Blender keeps columns
+def matrices(bones: bpy.types.bpy_prop_collection, name: str, at: list[int]) -> np.ndarray:
+    """(n, 4, 4): a matrix of each of the pose bones at some places of the collection."""
+    return transposed(column(bones, name, 16)[at].astype(float).reshape(-1, 4, 4))  # Blender keeps columns
 
 
 def joined(samples: list[Sample]) -> Sample:
-    """Samples of single frames as one."""
+    """Samples of single frames of the same bones as one."""
     first = samples[0]
     if len(samples) == 1:
         return first
     stack = lambda get: np.concatenate([get(s) for s in samples])
-    return Sample(stack(lambda s: s.frames), stack(lambda s: s.world), stack(lambda s: s.carrier),
-                  {n: stack(lambda s, n=n: s.pose[n]) for n in first.pose},
-                  {n: stack(lambda s, n=n: s.basis[n]) for n in first.basis}, stack(lambda s: s.location),
+    return Sample(stack(lambda s: s.frames), stack(lambda s: s.world), stack(lambda s: s.carrier), first.bones,
+                  stack(lambda s: s.poses), stack(lambda s: s.bases), stack(lambda s: s.location),
                   {n: stack(lambda s, n=n: s.axes[n]) for n in first.axes})
 
 
@@ -116,22 +128,30 @@ def floor_frame(space: Matrix, axis: int, height: float) -> Matrix:
     return out
 
 
+def placing(bone: bpy.types.PoseBone) -> Callable[[Matrix], Matrix]:
+    """A function of channels that tells where they would put an evaluated pose bone, in armature space, if no
+    constraint moved it (F7)."""
+    rest, above, parent = bone.bone, bone.parent, {}
+    own = rest.matrix_local
+    if above:
+        parent = {"parent_matrix": above.matrix, "parent_matrix_local": rest.parent.matrix_local}
+    return lambda basis: rest.convert_local_to_pose(basis, own, **parent)
+
+
 def placed(bone: bpy.types.PoseBone, basis: Matrix) -> Matrix:
-    """Where channels `basis` would put an evaluated pose bone, in armature space, if no constraint moved it (F7)."""
-    rest, parent = bone.bone, {}
-    if bone.parent:
-        parent = {"parent_matrix": bone.parent.matrix, "parent_matrix_local": rest.parent.matrix_local}
-    return rest.convert_local_to_pose(basis, rest.matrix_local, **parent)
+    """Where `placing` puts a pose bone."""
+    return placing(bone)(basis)
 
 
 def location_axes(bone: bpy.types.PoseBone) -> np.ndarray:
     """(3, 3): how the head of a pose bone moves in armature space with its location channels; zero if connected."""
     if bone.bone.use_connect and bone.parent:
         return np.zeros((3, 3))
-    heads = [placed(bone, Matrix.Translation(v)).translation for v in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))]
+    place = placing(bone)
+    heads = [place(step).translation for step in STEPS]
     axes = np.array([head - heads[0] for head in heads[1:]], float).T
     if len(bone.constraints):  # such as Child Of, which carry on what the channels make
-        carried = bone.matrix @ placed(bone, bone.matrix_basis).inverted_safe()
+        carried = bone.matrix @ place(bone.matrix_basis).inverted_safe()
         axes = np.array(carried.to_3x3(), float) @ axes
     return axes
 

@@ -65,8 +65,7 @@ def look_again(_settings: bpy.types.PropertyGroup, _context: bpy.types.Context) 
 
 
 class FootIKBase(bpy.types.PropertyGroup):
-    """The animated values of one bone's channels, put back before every evaluation and on every way out, and what is
-    shown instead."""
+    """What older versions kept of a bone that is shown corrected; see `blender/held.py`."""
 
     index: IntProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     mode: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
@@ -229,6 +228,7 @@ class FootIKSettings(bpy.types.PropertyGroup):
     report: StringProperty(name="Report", description="How well the feet stand before and after, as JSON",
                            options={"HIDDEN"}, override=OVERRIDABLE)
     shown: BoolProperty(options={"HIDDEN"}, override=OVERRIDABLE)
+    held: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     base: CollectionProperty(type=FootIKBase, options={"HIDDEN"}, override=INSERTABLE)
 
 
