@@ -1,10 +1,10 @@
-"""What a corrected rig keeps of its animated pose, as text in its settings: so undo, copies and files stay consistent."""
+"""What a corrected rig keeps of its animated pose: text in its settings, so that undo, copies and files stay consistent."""
 from __future__ import annotations
 
 import base64
 import json
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import bpy
 import numpy as np
@@ -13,8 +13,7 @@ from .channels import column
 from .snapshot import refilled
 
 
-@dataclass(frozen=True)
-class Held:
+class Held(NamedTuple):
     """Some bones of a corrected rig: the channels that they had as animated, and those written in their place."""
 
     names: tuple[str, ...]
@@ -27,14 +26,14 @@ class Held:
 
     def take(self, rows: list[int]) -> Held:
         """Some of the bones."""
-        some = (tuple(column[i] for i in rows) for column in (self.names, self.places, self.modes))
-        return Held(*some, self.animated[rows], self.shown[rows])
+        names, places, modes = (tuple(column[i] for i in rows) for column in (self.names, self.places, self.modes))
+        return Held(names, places, modes, self.animated[rows], self.shown[rows])
 
 
 def keep(ob: bpy.types.Object, held: Held) -> None:
     """Keep it in the settings of an object."""
     values = np.concatenate([held.animated, held.shown]).tobytes()
-    ob.foot_ik.held = head(held.names, held.places, held.modes) + base64.b64encode(values).decode("ascii")
+    ob.foot_ik.held = head(held.names, held.places, held.modes) + base64.b64encode(values).decode()
     ob.foot_ik.shown = True
 
 
@@ -79,10 +78,10 @@ def still_there(ob: bpy.types.Object, held: Held) -> tuple[Held, list[int]]:
     was, if its rotation mode is the same."""
     bones = ob.pose.bones
     names = bones.keys()
+    if max(held.places) < len(names) and [names[place] for place in held.places] == list(held.names):
+        return held, list(held.places)
     at = [names.index(name) if name in names else place for name, place in zip(held.names, held.places, strict=True)]
     there = [name in names or (place < len(names) and bones[place].rotation_mode == mode)
              for name, place, mode in zip(held.names, held.places, held.modes, strict=True)]
-    if all(there):
-        return held, at
     rows = [i for i, is_there in enumerate(there) if is_there]
     return held.take(rows), [at[i] for i in rows]

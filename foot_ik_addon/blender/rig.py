@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 
 import bpy
@@ -96,11 +96,17 @@ def read_rig(ob: bpy.types.Object, controls: str | None = None) -> Rig:
     if pelvis not in ob.data.bones:
         raise Refusal(f"Pick the pelvis bone of {ob.name} in the Legs panel: "
                       + (f"there is no bone called {pelvis}" if pelvis else "none is set"))
-    legs, above = zip(*(read_leg(ob, leg) for leg in used), strict=True)
+    legs, higher = zip(*[read_leg(ob, leg) for leg in used], strict=True)
     if len({leg.foot for leg in legs}) < len(legs):
         raise Refusal("Two legs use the same foot bone: pick other bones for one of them, or remove it")
-    rig = Rig(pelvis, legs, tuple(pelvis in names for names in above), pelvis)
-    return with_controls(ob, rig, settings.controls if controls is None else controls)
+    rig = Rig(pelvis, legs, tuple([pelvis in names for names in higher]), pelvis)
+    return the_one(with_controls(ob, rig, settings.controls if controls is None else controls))
+
+
+@lru_cache(maxsize=256)
+def the_one(rig: Rig) -> Rig:
+    """The same object for all rigs that are equal: its lists are made once."""
+    return rig
 
 
 def with_controls(ob: bpy.types.Object, rig: Rig, text: str) -> Rig:
@@ -129,38 +135,53 @@ def read_controls(text: str) -> Controls:
 
 def read_leg(ob: bpy.types.Object, leg: bpy.types.PropertyGroup) -> tuple[LegBones, list[str]]:
     """The chain of one leg, and the names of the bones above it; raises `Refusal` where it is not one."""
-    bones = ob.data.bones
-    upper, lower, foot, toe = leg.upper, leg.lower, leg.foot, leg.toe
-    for label, name in (("upper leg", upper), ("lower leg", lower), ("foot", foot)):
-        if name not in bones:
-            raise Refusal(f"Pick the {label} bone of the leg {leg.name}: "
-                          + (f"there is no bone called {name}" if name else "none is set"))
-    if toe and toe not in bones:
-        raise Refusal(f"Pick the toe bone of the leg {leg.name}, or leave it empty: there is no bone called {toe}")
-    up = lineage(bones[foot])  # the foot first
+    upper, lower = leg.upper, leg.lower
+    foot, toe = (ob.data.bones.get(name) for name in (leg.foot, leg.toe))
+    up = above(foot)
     names = [bone.name for bone in up]
-    if lower not in names[1:] or upper not in names[names.index(lower) + 1:]:
-        raise Refusal(f"The bones of the leg {leg.name} are not one chain: {foot} must hang below {lower}, "
-                      f"and {lower} below {upper}")
+    if upper not in names or lower not in names[1:names.index(upper)] or (toe is None and leg.toe):
+        raise no_chain(ob, leg)
     hip, knee = names.index(upper), names.index(lower)
     heads = [bone.head_local for bone in up[hip::-1]]
     three = heads[0], heads[hip - knee], heads[-1]
-    if min(distances(three)) < 1e-4 * sum(bone.length for bone in up[:hip + 1]):
+    if min(distances(three)) < 1e-4 * sum([bone.length for bone in up[:hip + 1]]):
         raise Refusal(f"The leg {leg.name} has a part of no length: pick bones whose heads lie at hip, knee and ankle")
     solver = solver_of(leg, heads, hip - knee)
     at = (hip, knee, 0) if solver == "TWO_BONE" else tuple(range(hip, -1, -1))
+    chain = [up[i] for i in at]
+    between = [bone for i, bone in enumerate(up[:hip]) if i not in at]
+    if toe is not None and (under := above(toe, foot)) and can_bend(ob, toe):
+        chain.append(toe)
+        between += under[1:]
+    stiff = next((bone for bone in between if not bone.use_inherit_rotation), None)
+    if stiff is not None:
+        raise Refusal(f"The bone {stiff.name} of the leg {leg.name} does not turn with its parent: turn on Inherit "
+                      "Rotation in its Relations")
+    inherits = tuple([bone.use_inherit_rotation for bone in chain])
     solver = "TWO_BONE" if len(at) == 3 else solver
-    bends = bool(toe) and can_bend(ob, up[0], bones[toe])
-    written = [*(up[i] for i in at), *([bones[toe]] if bends else [])]
-    refuse_stiff(leg, written)
-    inherits = tuple(bone.use_inherit_rotation for bone in written)
-    return LegBones(tuple(names[i] for i in at), lower, toe, bends, inherits, solver), names[hip + 1:]
+    bones = LegBones(tuple([names[i] for i in at]), lower, leg.toe, len(chain) > len(at), inherits, solver)
+    return bones, names[hip + 1:]
 
 
-def lineage(bone: bpy.types.Bone | None) -> list[bpy.types.Bone]:
-    """A bone and all above it, in order."""
+def no_chain(ob: bpy.types.Object, leg: bpy.types.PropertyGroup) -> Refusal:
+    """What is wrong with a leg whose bones are missing or do not hang one below the other."""
+    bones = ob.data.bones
+    for label, name in (("upper leg", leg.upper), ("lower leg", leg.lower), ("foot", leg.foot)):
+        if name not in bones:
+            return Refusal(f"Pick the {label} bone of the leg {leg.name}: "
+                           + (f"there is no bone called {name}" if name else "none is set"))
+    if leg.toe and leg.toe not in bones:
+        return Refusal(f"Pick the toe bone of the leg {leg.name}, or leave it empty: there is no bone called {leg.toe}")
+    return Refusal(f"The bones of the leg {leg.name} are not one chain: {leg.foot} must hang below {leg.lower}, "
+                   f"and {leg.lower} below {leg.upper}")
+
+
+def above(bone: bpy.types.Bone | None, top: bpy.types.Bone | None = None) -> list[bpy.types.Bone]:
+    """A bone and all above it, in order; up to below `top` where that is given, and then empty if that is not above."""
     out = []
-    while bone is not None:
+    while bone != top:
+        if bone is None:
+            return []
         out.append(bone)
         bone = bone.parent
     return out
@@ -171,29 +192,18 @@ def distances(places: Sequence[Vector]) -> list[float]:
     return [(b - a).length for a, b in pairwise(places)]
 
 
-def refuse_stiff(leg: bpy.types.PropertyGroup, written: list[bpy.types.Bone]) -> None:
-    """Refuse bones between those that are written which do not turn with them."""
-    for top, below in pairwise(written):
-        bone = below.parent
-        while bone != top:
-            if not bone.use_inherit_rotation:
-                raise Refusal(f"The bone {bone.name} of the leg {leg.name} does not turn with its parent: turn on "
-                              "Inherit Rotation in its Relations")
-            bone = bone.parent
-
-
-def can_bend(ob: bpy.types.Object, foot: bpy.types.Bone, toe: bpy.types.Bone) -> bool:
-    """Whether a toe bone hangs on the foot and is moved by its channels alone."""
-    if foot not in lineage(toe.parent):
-        return False
+def can_bend(ob: bpy.types.Object, toe: bpy.types.Bone) -> bool:
+    """Whether a toe bone is moved by its channels alone."""
     below = [toe]
     for under in below:  # `children_recursive` goes through all bones of the armature
         below += under.children
-    constrained = any(not c.mute for b in below for c in ob.pose.bones[b.name].constraints)
-    if constrained or not ob.animation_data or not ob.animation_data.drivers:
-        return not constrained
+    if any(not c.mute for bone in below for c in ob.pose.bones[bone.name].constraints):
+        return False
+    drivers = ob.animation_data.drivers if ob.animation_data else ()
+    if not drivers:
+        return True
     path = f'pose.bones["{bpy.utils.escape_identifier(toe.name)}"].'
-    return not any(d.data_path.startswith(path) for d in ob.animation_data.drivers)
+    return not any(d.data_path.startswith(path) for d in drivers)
 
 
 def solver_of(leg: bpy.types.PropertyGroup, heads: Sequence[Vector], knee: int) -> str:
@@ -204,6 +214,6 @@ def solver_of(leg: bpy.types.PropertyGroup, heads: Sequence[Vector], knee: int) 
     if leg.solver != "AUTO":
         return leg.solver
     for part in (heads[:knee + 1], heads[knee:]):
-        if (part[-1] - part[0]).length < 0.97 * sum(distances(part)):
+        if len(part) > 2 and (part[-1] - part[0]).length < 0.97 * sum(distances(part)):
             return "FABRIK"  # bent by more than about 30 degrees on the way: a joint of its own
     return "TWO_BONE"
