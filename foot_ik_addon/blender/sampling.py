@@ -10,8 +10,7 @@ import numpy as np
 from mathutils import Matrix
 
 from ..core.clip import Clip, Leg
-from ..core.rotations import transposed
-from .channels import column
+from ..core.rotations import length, rotate, transposed
 from .rig import Refusal, Rig
 
 NOT_A_NUMBER = "The animation has a value that is not a number: look for broken keys on the legs or the object"
@@ -70,15 +69,14 @@ def read_frame(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph, f
     bones = evaluated.pose.bones
     every, names = bones.keys(), rig.bones
     at = [every.index(name) for name in names]
-    poses, bases = (matrices(bones, name, at)[None] for name in ("matrix", "matrix_basis"))
+    matrices = np.empty((2, 16 * len(every)), np.float32)
+    for row, name in zip(matrices, ("matrix", "matrix_basis")):
+        bones.foreach_get(name, row)
+    matrices = matrices.reshape(2, -1, 4, 4)[:, at].astype(float)
+    poses, bases = transposed(matrices)[:, None]  # Blender keeps columns
     axes = {handle.bone: location_axes(bones[handle.bone])[None] for handle in rig.handles}
     world, floor = (np.array(m, float)[None] for m in (evaluated.matrix_world, carrier(ob, depsgraph)))
     return Sample(np.array([frame]), world, floor, names, poses, bases, location_axes(bones[rig.body])[None], axes)
-
-
-def matrices(bones: bpy.types.bpy_prop_collection, name: str, at: list[int]) -> np.ndarray:
-    """(n, 4, 4): a matrix of each of the pose bones at some places of the collection."""
-    return transposed(column(bones, name, 16)[at].astype(float).reshape(-1, 4, 4))  # Blender keeps columns
 
 
 def joined(samples: list[Sample]) -> Sample:
@@ -148,8 +146,8 @@ def location_axes(bone: bpy.types.PoseBone) -> np.ndarray:
     if bone.bone.use_connect and bone.parent:
         return np.zeros((3, 3))
     place = placing(bone)
-    heads = [place(step).translation for step in STEPS]
-    axes = np.array([head - heads[0] for head in heads[1:]], float).T
+    start, *heads = [place(step).translation for step in STEPS]
+    axes = np.array([(head - start)[:] for head in heads], float).T
     if len(bone.constraints):  # such as Child Of, which carry on what the channels make
         carried = bone.matrix @ place(bone.matrix_basis).inverted_safe()
         axes = np.array(carried.to_3x3(), float) @ axes
@@ -174,33 +172,34 @@ def to_clip(sample: Sample, rig: Rig, fps: float, unit: float | np.ndarray | Non
             from_rig = np.linalg.inv(to_rig)
         except np.linalg.LinAlgError:
             raise Refusal("The armature object is scaled to nothing: give it a scale other than zero") from None
-    poses = {n: from_rig @ m for n, m in sample.pose.items()}
-    if not all(np.isfinite(m).all() for m in poses.values()):
+    poses = from_rig[:, None] @ sample.poses
+    if not np.isfinite(poses).all():
         raise Refusal(NOT_A_NUMBER)
     refuse_flat(sample, rig)
-    head = lambda n: poses[n][:, :3, 3]
-    legs = tuple(Leg(np.stack([head(leg.upper), head(leg.lower), head(leg.foot)], 1), poses[leg.foot],
-                     poses[leg.toe] if leg.toe else None, leg.bends) for leg in rig.legs)
-    return Clip(fps, head(rig.pelvis), legs), to_rig
+    at, heads = {name: i for i, name in enumerate(sample.bones)}, poses[..., :3, 3]
+    legs = tuple(Leg(heads[:, [at[leg.upper], at[leg.lower], at[leg.foot]]], poses[:, at[leg.foot]],
+                     poses[:, at[leg.toe]] if leg.toe else None, leg.bends) for leg in rig.legs)
+    return Clip(fps, heads[:, at[rig.pelvis]], legs), to_rig
 
 
 def refuse_flat(sample: Sample, rig: Rig) -> None:
     """Refuse feet and toes that are scaled to nothing in some frame: nothing can be fixed to them."""
-    for name in (n for leg in rig.legs for n in (leg.foot, leg.toe) if n):
-        volume = np.abs(np.linalg.det(sample.pose[name][:, :3, :3]))
-        if volume.min() <= NOTHING * volume.max():
-            raise Refusal(f"The bone {name} is scaled to nothing in frame {sample.frames[volume.argmin()]:g}: give it "
-                          "a scale other than zero")
+    names = [n for leg in rig.legs for n in (leg.foot, leg.toe) if n]
+    volumes = np.abs(np.linalg.det(sample.poses[:, [sample.bones.index(n) for n in names], :3, :3]))
+    flat = volumes.min(0) <= NOTHING * volumes.max(0)
+    if flat.any():
+        i = int(flat.argmax())
+        raise Refusal(f"The bone {names[i]} is scaled to nothing in frame {sample.frames[volumes[:, i].argmin()]:g}: "
+                      "give it a scale other than zero")
 
 
 def leg_length(sample: Sample, rig: Rig) -> float:
     """World length of upper + lower, the mean of all legs, the median of all frames."""
-    def joint(name: str) -> np.ndarray:
-        return np.einsum("fij,fj->fi", sample.world, sample.pose[name][:, :, 3])[:, :3]
-
-    lengths = [np.linalg.norm(joint(leg.lower) - joint(leg.upper), axis=1)
-               + np.linalg.norm(joint(leg.foot) - joint(leg.lower), axis=1) for leg in rig.legs]
-    unit = float(np.median(np.mean(lengths, 0)))
+    names = [(leg.upper, leg.lower, leg.foot) for leg in rig.legs]
+    at = [[sample.bones.index(n) for n in three] for three in names]
+    joints = rotate(sample.world[:, None, None, :3, :3], sample.poses[..., :3, 3][:, at])
+    lengths = length(np.diff(joints, axis=2)).sum(2)
+    unit = float(np.median(lengths.mean(1)))
     if not np.isfinite(unit):
         raise Refusal(NOT_A_NUMBER)
     if unit < 1e-6:
