@@ -1,4 +1,4 @@
-"""What a corrected rig keeps of its animated pose: text in its settings, so that undo, copies and files stay consistent."""
+"""What a corrected rig keeps of its animated pose: text in its settings, consistent through undo, copies and files."""
 from __future__ import annotations
 
 import base64

@@ -73,8 +73,8 @@ def pack_plan(plan: Plan, start: int, legs: list[str], notes: list[str], unit: f
 
 
 _plans: list[tuple[str, SavedPlan]] = []
-"""Texts that were unpacked last, and their plans. To compare a long text with those of its length takes less than to hash
-it."""
+"""Texts that were unpacked last, and their plans. To compare a long text with those of its length is quicker than to
+hash it."""
 
 
 def unpack_plan(text: str) -> SavedPlan:
