@@ -153,6 +153,22 @@ def test_a_bone_deleted_while_live_leaves_the_others_as_animated(name):
     assert scenes.channels(ob) == before
 
 
+def test_what_an_older_version_kept_in_an_autosave_is_given_back(addon):
+    """It kept it in a collection."""
+    ob = scenes.walker("slope", prepare=unkeyed)
+    scenes.visit(FRAME)
+    before = scenes.channels(ob)
+    live(ob)
+    for name, place, mode, animated, shown in zip(*addon("blender.held").read_held(ob)):
+        kept = ob.foot_ik.base.add()
+        kept.name, kept.index, kept.mode = name, place, mode
+        kept.rotation, kept.location, kept.scale = np.split(animated, (4, 7))
+        kept.shown_rotation, kept.shown_location, kept.shown_scale = np.split(shown, (4, 7))
+    ob.foot_ik.held = ""
+    ob.foot_ik.enabled = False
+    assert scenes.channels(ob) == before
+
+
 @pytest.mark.parametrize("change", ("action", "no action", "no animation", "no ground"))
 def test_what_is_changed_after_planning_makes_the_plan_stale_and_nothing_worse(ob, change, addon):
     live(ob)
