@@ -78,7 +78,7 @@ def still_there(ob: bpy.types.Object, held: Held) -> tuple[Held, list[int]]:
     was, if its rotation mode is the same."""
     bones = ob.pose.bones
     names = bones.keys()
-    if max(held.places) < len(names) and [names[place] for place in held.places] == list(held.names):
+    if max(held.places, default=-1) < len(names) and [names[place] for place in held.places] == list(held.names):
         return held, list(held.places)
     at = [names.index(name) if name in names else place for name, place in zip(held.names, held.places, strict=True)]
     there = [name in names or (place < len(names) and bones[place].rotation_mode == mode)

@@ -122,7 +122,7 @@ def is_uncovered(ob: bpy.types.Object) -> bool:
     kept = read_held(ob)
     held, at = still_there(ob, kept)
     now = BoneChannels(ob, at)
-    if held is not kept or now.modes != held.modes:
+    if not at or held is not kept or now.modes != held.modes:
         return False
     animated, shown = (np.abs(now.values - values).max() for values in (held.animated, held.shown))
     return animated < ROUNDED <= shown
