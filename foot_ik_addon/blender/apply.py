@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 
 import bpy
@@ -15,11 +15,11 @@ from ..core.motions import about, channels_along, leg_motions, location_change, 
 from ..core.plan import Options, Plan, follow
 from ..core.pose import Corrected, LegJob, Rows, correct, joined_rows, local_turns, weighted
 from ..core.rest import Limits
-from ..core.rotations import rotate, transform
+from ..core.rotations import IDENTITY, rotate, transform
 from .ground import MeshGround
 from .handles import PLACE, POLE, Handle
 from .refusals import refuse_missing_collection, refuse_unturned
-from .rig import Refusal, Rig, solver_of, used_legs
+from .rig import Refusal, Rig, used_legs
 from .sampling import Sample, joined, leg_length, to_clip
 from .store import SavedPlan, unpack_plan, unpack_sole
 
@@ -36,6 +36,8 @@ class Channels:
     """{bone: (F,)}: factor of the scale channels; only of legs that may stretch."""
     corrected: Corrected
     """The motion of the bones that they come from."""
+    written: dict[tuple, np.ndarray] = field(default_factory=dict)
+    """{modes and animated channels of the bones: what `live` wrote for them}, the last."""
 
     def row(self, i: int) -> Channels:
         """One of its frames."""
@@ -73,10 +75,10 @@ class Request:
     @cached_property
     def key(self) -> tuple:
         """What tells requests apart; a plan by itself, since the same text is decoded once."""
-        parts = [self.sample.frames, self.sample.world, self.sample.carrier, *self.sample.pose.values(),
-                 *self.sample.basis.values(), self.sample.location, *self.sample.axes.values(),
-                 *vars(self.weights).values()]
-        return self.saved, self.build, b"".join([part.tobytes() for part in parts])
+        sample, weights = self.sample, self.weights
+        parts = [sample.frames, sample.world, sample.carrier, sample.poses, sample.bases, sample.location,
+                 *sample.axes.values(), weights.position, weights.rotation, weights.lock, weights.lean]
+        return self.saved, self.rig, self.jobs, self.fps, b"".join([part.tobytes() for part in parts])
 
     @cached_property
     def build(self) -> tuple:
@@ -94,12 +96,13 @@ The key holds all that the answer depends on, so it cannot be out of date."""
 def read_weights(ob: bpy.types.Object) -> Weights:
     """The weights of an evaluated object, as one frame; the influence is worked in."""
     influence, legs = ob.foot_ik.influence, used_legs(ob)
-    return Weights(
-        np.array([[influence * leg.position_weight for leg in legs]]),
-        np.array([[influence * leg.rotation_weight for leg in legs]]),
-        np.array([[leg.lock_weight for leg in legs]]),
-        np.array([ob.foot_ik.lean]),
-    )
+    rows = [
+        [[influence * leg.position_weight for leg in legs]],
+        [[influence * leg.rotation_weight for leg in legs]],
+        [[leg.lock_weight for leg in legs]],
+    ]
+    position, rotation, lock = np.array(rows)
+    return Weights(position, rotation, lock, np.array([ob.foot_ik.lean]))
 
 
 def joined_weights(weights: list[Weights]) -> Weights:
@@ -136,24 +139,16 @@ def rows_at(saved: SavedPlan, rig: Rig, frames: np.ndarray, weights: Weights) ->
         share = part.reshape(-1, *[1] * (rows.ndim - 2))
         return rows[:, low] * (1 - share) + rows[:, high] * share
 
-    feet = saved.feet(rig)
-    each = range(len(feet))
-    move = np.stack(
-        [weighted(between(feet[i].move), weights.lock[:, i]) * weights.position[:, i, None] for i in each], 1
-    )
-    turn = np.stack(
-        [weighted(between(feet[i].turn), weights.lock[:, i]) * weights.rotation[:, i, None] for i in each], 1
-    )
-    bend = np.stack(
-        [weighted(between(feet[i].bend), weights.lock[:, i]) * weights.rotation[:, i, None] for i in each], 1
-    )
+    at = [saved.legs.index(leg.foot) for leg in rig.legs]
+    motion = weighted(between(saved.motion)[:, :, at], weights.lock)
+    move = motion[..., :3] * weights.position[..., None]
+    turn, bend = (motion[..., part] * weights.rotation[..., None] for part in (slice(3, 6), slice(6, 9)))
     leans = (plan.lean[low] * (1 - part)[:, None] + plan.lean[high] * part[:, None]) * weights.lean[:, None]
     whole, lock = weights.position.mean(1), weights.lock.mean(1)
     pelvis = (weighted(between(plan.pelvis), lock) + weighted(between(plan.sink), lock) * weights.lean) * whole
-    reach = np.stack([plan.reach[saved.legs.index(leg.foot)] for leg in rig.legs])
     every = lambda rows: np.broadcast_to(rows, (len(frames), *rows.shape))
-    ball, on_toe = every(np.stack([f.ball for f in feet])), saved.on_toe(rig)
-    return Rows(ball, on_toe, move, turn, bend, pelvis, every(reach), leans * whole[:, None])
+    ball = np.stack([plan.feet[i].ball for i in at])
+    return Rows(every(ball), saved.on_toe(rig), move, turn, bend, pelvis, every(plan.reach[at]), leans * whole[:, None])
 
 
 def plan_of_frame(
@@ -255,9 +250,8 @@ def jobs(ob: bpy.types.Object, rig: Rig) -> tuple[LegJob, ...]:
     """How each leg is solved, from the settings."""
     out = []
     for leg, bones, carried in zip(used_legs(ob), rig.legs, rig.carried, strict=True):
-        solver = "TWO_BONE" if len(bones.chain) == 3 else solver_of(ob, leg, bones.chain)
         stretches = leg.reach == "STRETCH" and not bones.handles  # controls stretch a leg by themselves, or not at all
-        out.append(LegJob(solver, leg.max_stretch if stretches else 0.0, carried))
+        out.append(LegJob(bones.solver, leg.max_stretch if stretches else 0.0, carried))
     return tuple(out)
 
 
@@ -267,18 +261,21 @@ def to_channels(sample: Sample, rig: Rig, corrected: Corrected) -> Channels:
     pose, basis = (of[rig.body][:, None] for of in (sample.pose, sample.basis))
     rotation = {rig.body: local_turns(pose, basis, corrected.body[:, None])[:, 0]}
     arm = sample.pose[rig.body][:, :3, 3] - sample.pose[rig.pelvis][:, :3, 3]
-    moved = corrected.pelvis + rotate(corrected.body - np.eye(3), arm)
+    moved = corrected.pelvis + rotate(corrected.body - IDENTITY, arm)
     location = {rig.body: basis[:, 0, :3, 3] + location_change(sample.location, moved)}
-    for i, leg in enumerate(rig.legs):
-        if leg.handles:
-            continue
-        stack = lambda of, leg=leg: np.stack([of[n] for n in leg.written], 1)
-        turns = corrected.turns[i][:, : len(leg.written)]
-        body = corrected.body if rig.carried[i] else None
-        turns = local_turns(stack(sample.pose), stack(sample.basis), turns, body, np.array(leg.inherits))
-        rotation |= {n: turns[:, k] for k, n in enumerate(leg.written)}
+    own = [i for i, leg in enumerate(rig.legs) if not leg.handles]
+    for kind in {(len(rig.legs[i].written), rig.carried[i]) for i in own}:
+        # Legs of as many bones go together.
+        legs = [i for i in own if (len(rig.legs[i].written), rig.carried[i]) == kind]
+        at = [[sample.bones.index(name) for name in rig.legs[i].written] for i in legs]
+        turns = np.stack([corrected.turns[i][:, : kind[0]] for i in legs], 1)
+        body = corrected.body[:, None] if kind[1] else None
+        inherits = np.array([rig.legs[i].inherits for i in legs])
+        turns = local_turns(sample.poses[:, at], sample.bases[:, at], turns, body, inherits)
+        rotation |= {name: turns[:, k, j] for k, i in enumerate(legs) for j, name in enumerate(rig.legs[i].written)}
+    for i in own:
         if (corrected.stretch[:, i] != 1).any():
-            scale |= {leg.upper: corrected.stretch[:, i], leg.foot: 1 / corrected.stretch[:, i]}
+            scale |= {rig.legs[i].upper: corrected.stretch[:, i], rig.legs[i].foot: 1 / corrected.stretch[:, i]}
     motions = motions_of(sample, rig, corrected) if rig.handles else {}
     for handle in rig.handles:
         pose, basis = sample.pose[handle.bone], sample.basis[handle.bone]

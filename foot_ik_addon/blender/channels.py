@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import bpy
 import numpy as np
@@ -12,19 +11,13 @@ from mathutils import Euler, Matrix, Quaternion, Vector
 PATHS = {"QUATERNION": "rotation_quaternion", "AXIS_ANGLE": "rotation_axis_angle"}
 MOST = 1e3
 """Radians: single precision keeps larger angles to worse than a ten-thousandth."""
-SIZES = {"rotation_quaternion": 4, "rotation_axis_angle": 4, "rotation_euler": 3}
-
-
-@dataclass(frozen=True)
-class BoneChannels:
-    """The channels of some bones, in arrays: what is read at once takes a tenth of the time."""
-
-    modes: list[str]
-    rotation: np.ndarray
-    """(n, 4): the channels of each bone's own rotation mode; the last is 0 where there are three."""
-    location: np.ndarray
-    scale: np.ndarray
-    """(n, 3)"""
+SIZES = {"rotation_quaternion": 4, "rotation_axis_angle": 4, "rotation_euler": 3, "location": 3, "scale": 3}
+"""Values of the channels of a bone."""
+ROTATION, LOCATION, SCALE = slice(0, 4), slice(4, 7), slice(7, 10)
+"""Where `BoneChannels.values` has them."""
+ALL = slice(None)
+MODES = {item.value: item.identifier for item in bpy.types.PoseBone.bl_rna.properties["rotation_mode"].enum_items}
+"""Names of the rotation modes by number."""
 
 
 def column(items: bpy.types.bpy_prop_collection, name: str, size: int) -> np.ndarray:
@@ -34,18 +27,39 @@ def column(items: bpy.types.bpy_prop_collection, name: str, size: int) -> np.nda
     return out.reshape(-1, size)
 
 
-def read_channels(ob: bpy.types.Object, names: Sequence[str]) -> BoneChannels:
-    """The channels of some bones of an armature."""
-    bones = ob.pose.bones
-    every = bones.keys()
-    at = [every.index(name) for name in names]
-    modes = [bones[name].rotation_mode for name in names]
-    paths = [rotation_path(mode) for mode in modes]
-    rotation = np.zeros((len(at), 4), np.float32)
-    for path in dict.fromkeys(paths):
-        own, size = [there == path for there in paths], SIZES[path]
-        rotation[own, :size] = column(bones, path, size)[at][own]
-    return BoneChannels(modes, rotation, column(bones, "location", 3)[at], column(bones, "scale", 3)[at])
+class BoneChannels:
+    """The channels of some bones of an armature object, in arrays: what is read or written at once takes a tenth of the
+    time."""
+
+    def __init__(self, ob: bpy.types.Object, at: Sequence[int]):
+        """`at` are the places (n,) of the bones among those of the pose."""
+        self.bones, self.at = ob.pose.bones, np.array(at, int)
+        numbers = np.empty(len(self.bones), np.int32)
+        self.bones.foreach_get("rotation_mode", numbers)
+        self.modes = tuple([MODES[number] for number in numbers[self.at].tolist()])
+        self.parts = [("location", ALL, LOCATION), ("scale", ALL, SCALE)]
+        """Of `values`: path, rows, columns."""
+        paths = [rotation_path(mode) for mode in self.modes]
+        for path in dict.fromkeys(paths):
+            rows = ALL if paths.count(path) == len(paths) else np.array([other == path for other in paths])
+            self.parts.append((path, rows, slice(0, SIZES[path])))
+        self.every = {path: column(self.bones, path, SIZES[path]) for path, *_ in self.parts}
+        self.values = np.zeros((len(self.at), 10), np.float32)
+        """(n, 10): rotation in each bone's own mode (the last is 0 where that has three values), location and scale."""
+        for path, rows, part in self.parts:
+            self.values[rows, part] = self.every[path][self.at[rows]]
+
+    def write(self, values: np.ndarray) -> None:
+        """Set the channels that are to be other `values` (n, 10)."""
+        changed = values != self.values
+        if not changed.any():
+            return
+        for path, rows, part in self.parts:
+            if changed[rows, part].any():
+                self.every[path][self.at[rows]] = values[rows, part]
+                self.bones.foreach_set(path, self.every[path].ravel())
+        bone = self.bones[int(self.at[0])]
+        bone.location = bone.location  # Blender does not take notice of what is set at once
 
 
 def rotation_path(mode: str) -> str:

@@ -111,8 +111,9 @@ def read_curves(ob: bpy.types.Object, rig: Rig, frames: np.ndarray) -> tuple[Sam
         pose[bone.name] = composed(bone, basis[bone.name], pose)
     pelvis = ob.pose.bones[rig.body]
     axes = location_axes_over(pelvis, pose)
-    sample = Sample(frames, animated.world, carriers(ob, frames), {n: pose[n] for n in rig.bones},
-                    {n: basis[n] for n in rig.bones}, np.broadcast_to(axes, (len(frames), 3, 3)))
+    poses, bases = (np.stack([of[name] for name in rig.bones], 1) for of in (pose, basis))
+    sample = Sample(frames, animated.world, carriers(ob, frames), rig.bones, poses, bases,
+                    np.broadcast_to(axes, (len(frames), 3, 3)))
     return sample, weights_of(animated)
 
 

@@ -40,8 +40,10 @@ def come_first() -> None:
 @persistent
 def after_frame(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     """Correct what Blender has evaluated, in the viewport and in renders."""
-    if corrected(scene.objects):
-        blender.live.apply(blender.live.live_rigs(scene), depsgraph, scene.frame_float, blender.live.scene_fps(scene))
+    rigs = corrected(scene.objects)
+    if rigs:
+        live = blender.live
+        live.apply(live.live_rigs(rigs), depsgraph, scene.frame_float, live.scene_fps(scene))
 
 
 @persistent
@@ -71,7 +73,7 @@ def after_edit(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     edited, moved = map(depsgraph.id_type_updated, ("ACTION", "OBJECT"))
     if depsgraph.mode == "RENDER" or not (edited or moved) or not corrected(scene.objects):
         return
-    rigs = blender.live.live_rigs(scene)
+    rigs = blender.live.live_rigs(scene.objects)
     bare = [ob for ob in rigs if not ob.foot_ik.shown]
     blender.live.apply(bare, depsgraph, scene.frame_float, blender.live.scene_fps(scene))
     if edited and len(bare) < len(rigs) and not bpy.app.timers.is_registered(show_again):
@@ -84,7 +86,7 @@ def before_save(*_: object) -> None:
     for ob in corrected(bpy.data.objects):
         if ob.foot_ik.shown:
             blender.live.restore(ob)
-            blender.snapshot.refilled(ob.foot_ik, "base", 0)
+            blender.held.forget(ob)
     for ob in bpy.data.objects:
         if ob.type == "ARMATURE" and ob.override_library and ob.is_property_set("foot_ik"):
             blender.snapshot.keep_in_override(ob)

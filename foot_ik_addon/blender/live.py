@@ -16,18 +16,16 @@ import numpy as np
 from mathutils import Matrix
 
 from .apply import Channels, Request, corrected_channels, read_weights, remember, request_of, saved_plan
-from .channels import BoneChannels, column, in_mode, read_channels, read_rotation, to_matrix, write_rotation
+from .channels import LOCATION, ROTATION, SCALE, BoneChannels, in_mode, to_matrix
 from .flush import flush, give_back, is_flushed
 from .handlers import corrected
+from .held import Held, keep, read_held, still_there
 from .refusals import baked_frames
 from .rig import Refusal, Rig, read_rig
 from .sampling import layers_of, read_frame
-from .snapshot import refilled
 
 ROUNDED = 1e-5
 """Channels that differ by less hold the same pose."""
-FIELDS = ("rotation", "location", "scale")
-"""Of `BoneChannels`, and of what is kept of each bone."""
 _suspended: set[int] = set()
 problems: dict[int, str] = {}
 """{session_uid of an object: why it is not corrected}, for the panel."""
@@ -38,9 +36,9 @@ def writable(ob: bpy.types.Object) -> bool:
     return ob.type == "ARMATURE" and ob.library is None
 
 
-def live_rigs(scene: bpy.types.Scene) -> list[bpy.types.Object]:
-    """The armatures of a scene that are corrected live."""
-    return [ob for ob in corrected(scene.objects) if ob.foot_ik.enabled and ob.library is None
+def live_rigs(objects: Iterable[bpy.types.Object]) -> list[bpy.types.Object]:
+    """Those of some objects that are corrected live."""
+    return [ob for ob in corrected(objects) if ob.foot_ik.enabled and ob.library is None
             and ob.session_uid not in _suspended]
 
 
@@ -85,52 +83,37 @@ def carriers(ob: bpy.types.Object) -> set[bpy.types.Object]:
 
 def restore(ob: bpy.types.Object) -> None:
     """Put the animated values back into the channels that were written."""
-    settings = ob.foot_ik
-    if not settings.shown:
+    if not ob.foot_ik.shown:
         return
-    bones, now, was, put = held(ob)
-    for field in FIELDS:
-        here, animated, shown = (getattr(channels, field) for channels in (now, was, put))
-        ours, differs = (np.abs(here - shown) < ROUNDED).all(1), (here != animated).any(1)
-        for i, (bone, mode) in enumerate(zip(bones, now.modes, strict=True)):
-            values = animated[i].tolist()
-            if field != "rotation":
-                if ours[i] and differs[i]:
-                    setattr(bone, field, values)
-            elif mode != was.modes[i]:  # Blender has turned what was shown into another mode
-                write_rotation(bone, in_mode(to_matrix(was.modes[i], values), mode, read_rotation(bone)))
-            elif differs[i] and (ours[i] or same_rotation(mode, here[i].tolist(), shown[i].tolist())):
-                write_rotation(bone, values)
-    settings.shown = False
+    held, at = still_there(ob, read_held(ob))
+    now = BoneChannels(ob, at)
+    now.write(given_back(held, now.modes, now.values))
+    ob.foot_ik.shown = False
     give_back(ob)
+
+
+def given_back(held: Held, modes: tuple[str, ...], now: np.ndarray) -> np.ndarray:
+    """The animated channels (n, 10) of bones that hold others `now`, in the rotation modes that they have now; what the
+    user has changed meanwhile stays."""
+    if modes == held.modes and (now == held.shown).all():
+        return held.animated
+    out = now.copy()
+    ours = np.abs(now - held.shown) < ROUNDED
+    for part in (LOCATION, SCALE):
+        rows = ours[:, part].all(1)
+        out[rows, part] = held.animated[rows, part]
+    for i, mode in enumerate(modes):
+        here, animated, shown = (values[i, ROTATION].tolist() for values in (now, held.animated, held.shown))
+        if mode != held.modes[i]:  # Blender has turned what was shown into another mode
+            out[i, ROTATION] = four(in_mode(to_matrix(held.modes[i], animated), mode, here))
+        elif ours[i, ROTATION].all() or same_rotation(mode, here, shown):
+            out[i, ROTATION] = animated
+    return out
 
 
 def same_rotation(mode: str, a: Sequence[float], b: Sequence[float]) -> bool:
     """Whether channels of a rotation mode, which has several values for one rotation, turn a bone the same way."""
     return bool(np.abs(np.array(to_matrix(mode, a)) - to_matrix(mode, b)).max() < ROUNDED)
-
-
-def held(ob: bpy.types.Object) -> tuple[list[bpy.types.PoseBone], BoneChannels, BoneChannels, BoneChannels]:
-    """The bones of a corrected pose, what their channels hold now, their animated values and what was written."""
-    base = ob.foot_ik.base
-    there = [(k, bone) for k, kept in enumerate(base) if (bone := kept_bone(ob, kept)) is not None]
-    rows, bones = [k for k, _ in there], [bone for _, bone in there]
-    modes = [base[k].mode for k in rows]
-
-    def kept(prefix: str) -> BoneChannels:
-        fields = zip(FIELDS, (4, 3, 3), strict=True)
-        return BoneChannels(modes, *(column(base, prefix + field, size)[rows] for field, size in fields))
-
-    return bones, read_channels(ob, [bone.name for bone in bones]), kept(""), kept("shown_")
-
-
-def kept_bone(ob: bpy.types.Object, kept: bpy.types.PropertyGroup) -> bpy.types.PoseBone | None:
-    """The bone of kept values; one that was renamed since is where it was among the bones. None if it was deleted."""
-    bones = ob.pose.bones
-    if kept.name in bones:
-        return bones[kept.name]
-    there = bones[kept.index] if kept.index < len(bones) else None
-    return there if there and there.rotation_mode == kept.mode else None
 
 
 def apply(obs: list[bpy.types.Object], depsgraph: bpy.types.Depsgraph, frame: float, fps: float) -> None:
@@ -179,52 +162,44 @@ def wanted(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, frame: float, f
 
 
 def show(ob: bpy.types.Object, rig: Rig, channels: Channels, depsgraph: bpy.types.Depsgraph) -> None:
-    """Write the first frame of corrected channels into the pose; note what its bones held, and what they hold now."""
+    """Write the first frame of corrected channels into the pose; keep what its bones held, and what they hold now."""
     if not is_flushed(depsgraph):
         flush(ob, ob.evaluated_get(depsgraph))
-    held = read_channels(ob, rig.bones)
-    keep(ob, rig.bones, held)
-    shown = {field: getattr(held, field).copy() for field in FIELDS}
-    try:
-        write(ob, rig, channels, held.modes, shown)
-    finally:  # even a part of it, so that it can be taken back
-        for field, values in shown.items():
-            ob.foot_ik.base.foreach_set("shown_" + field, values.ravel())
+    names = ob.pose.bones.keys()
+    at = [names.index(name) for name in rig.bones]
+    now = BoneChannels(ob, at)
+    shown = corrected_values(rig, channels, now.modes, now.values)
+    keep(ob, Held(tuple(rig.bones), tuple(at), now.modes, now.values, shown))
+    now.write(shown)
 
 
-def keep(ob: bpy.types.Object, names: list[str], held: BoneChannels) -> None:
-    """Note the animated values of these bones."""
-    base, bones = ob.foot_ik.base, ob.pose.bones
-    if [kept.name for kept in base] != names:
-        for kept, name in zip(refilled(ob.foot_ik, "base", len(names)), names, strict=True):
-            kept.name = name
-    for kept, name in zip(base, names, strict=True):
-        if kept.index >= len(bones) or bones[kept.index].name != name:
-            kept.index = bones.find(name)
-    for kept, mode in zip(base, held.modes, strict=True):
-        if kept.mode != mode:
-            kept.mode = mode
-    for field in FIELDS:
-        base.foreach_set(field, getattr(held, field).ravel())
-    ob.foot_ik.shown = True
 
 
-def write(ob: bpy.types.Object, rig: Rig, channels: Channels, modes: list[str], shown: dict[str, np.ndarray]) -> None:
-    """Write the first frame of corrected channels into the pose, and into `shown`, {field: (bones, n)}."""
-    bones = ob.pose.bones
+def in_modes(rig: Rig, channels: Channels, modes: tuple[str, ...], animated: np.ndarray) -> np.ndarray:
+    """The same, made anew."""
+    out = animated.copy()
     at = {name: i for i, name in enumerate(rig.bones)}
     for name, turn in channels.rotation.items():
-        if name == rig.body and not channels.corrected.leans:
-            continue
-        i, row = at[name], shown["rotation"][at[name]]
-        row[:] = four(in_mode(Matrix(turn[0].tolist()), modes[i], row.tolist()))
-        write_rotation(bones[name], row.tolist())
+        if name != rig.body or channels.corrected.leans:
+            i = at[name]
+            out[i, ROTATION] = four(in_mode(Matrix(turn[0].tolist()), modes[i], animated[i, ROTATION].tolist()))
     for name, place in channels.location.items():
-        shown["location"][at[name]] = place[0]
-        bones[name].location = place[0].tolist()
+        out[at[name], LOCATION] = place[0]
     for name, factor in channels.scale.items():
-        shown["scale"][at[name]] *= factor[0]
-        bones[name].scale = shown["scale"][at[name]].tolist()
+        out[at[name], SCALE] *= factor[0]
+    return out
+
+
+def corrected_values(rig: Rig, channels: Channels, modes: tuple[str, ...], animated: np.ndarray) -> np.ndarray:
+    """The first frame of corrected channels of the bones of a rig, (n, 10) as `animated`; found before where it is of
+    the same modes and animated channels."""
+    key = modes, animated.tobytes()
+    out = channels.written.get(key)
+    if out is None:
+        out = in_modes(rig, channels, modes, animated)
+        channels.written.clear()
+        channels.written[key] = out
+    return out
 
 
 def four(rotation: tuple[float, ...]) -> tuple[float, ...]:

@@ -123,7 +123,8 @@ def baked_frames(ob: bpy.types.Object) -> list[tuple[int, int]]:
     if data is None:
         return runs
     strips = (strip for track in data.nla_tracks if not track.mute for strip in flat(track.strips) if not strip.mute)
-    notes = [list(action.get(BAKED, ())) for action in (data.action, *(strip.action for strip in strips)) if action]
+    actions = [data.action, *(strip.action for strip in strips)]
+    notes = [list(action[BAKED]) for action in actions if action and BAKED in action]
     for start, end in sorted(run for note in notes for run in zip(note[::2], note[1::2], strict=False)):
         if runs and start <= runs[-1][1] + 1:
             runs[-1] = runs[-1][0], max(runs[-1][1], end)

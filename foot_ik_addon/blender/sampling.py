@@ -1,19 +1,21 @@
 """Read an animated rig: armature-space poses of its bones, where it stands, and what carries it."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import bpy
 import numpy as np
 from mathutils import Matrix
 
 from ..core.clip import Clip, Leg
-from ..core.rotations import transposed
-from .channels import column
+from ..core.rotations import length, rotate, transposed
 from .rig import Refusal, Rig
 
 NOT_A_NUMBER = "The animation has a value that is not a number: look for broken keys on the legs or the object"
+STEPS = [Matrix.Translation(step) for step in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))]
+"""The channels by which `location_axes` tries a bone: none, and one unit along each axis."""
 NOTHING = 1e-9
 """Share of its largest volume at which a bone is scaled to nothing."""
 
@@ -28,10 +30,11 @@ class Sample:
     """(F, 4, 4): armature space to world."""
     carrier: np.ndarray
     """(F, 4, 4): the floor on which the clip was animated to world: rigid, its z up and the floor at z = 0."""
-    pose: dict[str, np.ndarray]
-    """{bone: (F, 4, 4)} in armature space."""
-    basis: dict[str, np.ndarray]
-    """{bone: (F, 4, 4)}: the channels as a matrix."""
+    bones: list[str]
+    poses: np.ndarray
+    """(F, bones, 4, 4) in armature space."""
+    bases: np.ndarray
+    """(F, bones, 4, 4): the channels as matrices."""
     location: np.ndarray
     """(F, 3, 3): change of the head of the bone that moves the body, in armature space, per unit of its location
     channels (columns)."""
@@ -41,11 +44,20 @@ class Sample:
     def __len__(self) -> int:
         return len(self.frames)
 
+    @cached_property
+    def pose(self) -> dict[str, np.ndarray]:
+        """{bone: (F, 4, 4)}: of `poses`."""
+        return {name: self.poses[:, i] for i, name in enumerate(self.bones)}
+
+    @cached_property
+    def basis(self) -> dict[str, np.ndarray]:
+        """{bone: (F, 4, 4)}: of `bases`."""
+        return {name: self.bases[:, i] for i, name in enumerate(self.bones)}
+
     def take(self, rows: list[int] | np.ndarray) -> Sample:
         """Some of its frames."""
-        some = lambda poses: {n: m[rows] for n, m in poses.items()}
-        return Sample(self.frames[rows], self.world[rows], self.carrier[rows], some(self.pose), some(self.basis),
-                      self.location[rows], some(self.axes))
+        return Sample(self.frames[rows], self.world[rows], self.carrier[rows], self.bones, self.poses[rows],
+                      self.bases[rows], self.location[rows], {n: m[rows] for n, m in self.axes.items()})
 
 
 def read_frame(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph, frame: float) -> Sample:
@@ -57,26 +69,24 @@ def read_frame(ob: bpy.types.Object, rig: Rig, depsgraph: bpy.types.Depsgraph, f
     bones = evaluated.pose.bones
     every, names = bones.keys(), rig.bones
     at = [every.index(name) for name in names]
-    pose, basis = (dict(zip(names, matrices(bones, name)[at][:, None])) for name in ("matrix", "matrix_basis"))
+    matrices = np.empty((2, 16 * len(every)), np.float32)
+    for row, name in zip(matrices, ("matrix", "matrix_basis")):
+        bones.foreach_get(name, row)
+    matrices = matrices.reshape(2, -1, 4, 4)[:, at].astype(float)
+    poses, bases = transposed(matrices)[:, None]  # Blender keeps columns
     axes = {handle.bone: location_axes(bones[handle.bone])[None] for handle in rig.handles}
     world, floor = (np.array(m, float)[None] for m in (evaluated.matrix_world, carrier(ob, depsgraph)))
-    return Sample(np.array([frame]), world, floor, pose, basis, location_axes(bones[rig.body])[None], axes)
-
-
-def matrices(bones: bpy.types.bpy_prop_collection, name: str) -> np.ndarray:
-    """(n, 4, 4): a matrix of each of some pose bones."""
-    return transposed(column(bones, name, 16).astype(float).reshape(-1, 4, 4))  # Blender keeps columns
+    return Sample(np.array([frame]), world, floor, names, poses, bases, location_axes(bones[rig.body])[None], axes)
 
 
 def joined(samples: list[Sample]) -> Sample:
-    """Samples of single frames as one."""
+    """Samples of single frames of the same bones as one."""
     first = samples[0]
     if len(samples) == 1:
         return first
     stack = lambda get: np.concatenate([get(s) for s in samples])
-    return Sample(stack(lambda s: s.frames), stack(lambda s: s.world), stack(lambda s: s.carrier),
-                  {n: stack(lambda s, n=n: s.pose[n]) for n in first.pose},
-                  {n: stack(lambda s, n=n: s.basis[n]) for n in first.basis}, stack(lambda s: s.location),
+    return Sample(stack(lambda s: s.frames), stack(lambda s: s.world), stack(lambda s: s.carrier), first.bones,
+                  stack(lambda s: s.poses), stack(lambda s: s.bases), stack(lambda s: s.location),
                   {n: stack(lambda s, n=n: s.axes[n]) for n in first.axes})
 
 
@@ -123,22 +133,30 @@ def floor_frame(space: Matrix, axis: int, height: float) -> Matrix:
     return out
 
 
+def placing(bone: bpy.types.PoseBone) -> Callable[[Matrix], Matrix]:
+    """A function of channels that tells where they would put an evaluated pose bone, in armature space, if no
+    constraint moved it (F7)."""
+    rest, above, parent = bone.bone, bone.parent, {}
+    own = rest.matrix_local
+    if above:
+        parent = {"parent_matrix": above.matrix, "parent_matrix_local": rest.parent.matrix_local}
+    return lambda basis: rest.convert_local_to_pose(basis, own, **parent)
+
+
 def placed(bone: bpy.types.PoseBone, basis: Matrix) -> Matrix:
-    """Where channels `basis` would put an evaluated pose bone, in armature space, if no constraint moved it (F7)."""
-    rest, parent = bone.bone, {}
-    if bone.parent:
-        parent = {"parent_matrix": bone.parent.matrix, "parent_matrix_local": rest.parent.matrix_local}
-    return rest.convert_local_to_pose(basis, rest.matrix_local, **parent)
+    """Where `placing` puts a pose bone."""
+    return placing(bone)(basis)
 
 
 def location_axes(bone: bpy.types.PoseBone) -> np.ndarray:
     """(3, 3): how the head of a pose bone moves in armature space with its location channels; zero if connected."""
     if bone.bone.use_connect and bone.parent:
         return np.zeros((3, 3))
-    heads = [placed(bone, Matrix.Translation(v)).translation for v in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))]
-    axes = np.array([head - heads[0] for head in heads[1:]], float).T
+    place = placing(bone)
+    start, *heads = [place(step).translation for step in STEPS]
+    axes = np.array([(head - start)[:] for head in heads], float).T
     if len(bone.constraints):  # such as Child Of, which carry on what the channels make
-        carried = bone.matrix @ placed(bone, bone.matrix_basis).inverted_safe()
+        carried = bone.matrix @ place(bone.matrix_basis).inverted_safe()
         axes = np.array(carried.to_3x3(), float) @ axes
     return axes
 
@@ -161,33 +179,34 @@ def to_clip(sample: Sample, rig: Rig, fps: float, unit: float | np.ndarray | Non
             from_rig = np.linalg.inv(to_rig)
         except np.linalg.LinAlgError:
             raise Refusal("The armature object is scaled to nothing: give it a scale other than zero") from None
-    poses = {n: from_rig @ m for n, m in sample.pose.items()}
-    if not all(np.isfinite(m).all() for m in poses.values()):
+    poses = from_rig[:, None] @ sample.poses
+    if not np.isfinite(poses).all():
         raise Refusal(NOT_A_NUMBER)
     refuse_flat(sample, rig)
-    head = lambda n: poses[n][:, :3, 3]
-    legs = tuple(Leg(np.stack([head(leg.upper), head(leg.lower), head(leg.foot)], 1), poses[leg.foot],
-                     poses[leg.toe] if leg.toe else None, leg.bends) for leg in rig.legs)
-    return Clip(fps, head(rig.pelvis), legs), to_rig
+    at, heads = {name: i for i, name in enumerate(sample.bones)}, poses[..., :3, 3]
+    legs = tuple(Leg(heads[:, [at[leg.upper], at[leg.lower], at[leg.foot]]], poses[:, at[leg.foot]],
+                     poses[:, at[leg.toe]] if leg.toe else None, leg.bends) for leg in rig.legs)
+    return Clip(fps, heads[:, at[rig.pelvis]], legs), to_rig
 
 
 def refuse_flat(sample: Sample, rig: Rig) -> None:
     """Refuse feet and toes that are scaled to nothing in some frame: nothing can be fixed to them."""
-    for name in (n for leg in rig.legs for n in (leg.foot, leg.toe) if n):
-        volume = np.abs(np.linalg.det(sample.pose[name][:, :3, :3]))
-        if volume.min() <= NOTHING * volume.max():
-            raise Refusal(f"The bone {name} is scaled to nothing in frame {sample.frames[volume.argmin()]:g}: give it "
-                          "a scale other than zero")
+    names = [n for leg in rig.legs for n in (leg.foot, leg.toe) if n]
+    volumes = np.abs(np.linalg.det(sample.poses[:, [sample.bones.index(n) for n in names], :3, :3]))
+    flat = volumes.min(0) <= NOTHING * volumes.max(0)
+    if flat.any():
+        i = int(flat.argmax())
+        raise Refusal(f"The bone {names[i]} is scaled to nothing in frame {sample.frames[volumes[:, i].argmin()]:g}: "
+                      "give it a scale other than zero")
 
 
 def leg_length(sample: Sample, rig: Rig) -> float:
     """World length of upper + lower, the mean of all legs, the median of all frames."""
-    def joint(name: str) -> np.ndarray:
-        return np.einsum("fij,fj->fi", sample.world, sample.pose[name][:, :, 3])[:, :3]
-
-    lengths = [np.linalg.norm(joint(leg.lower) - joint(leg.upper), axis=1)
-               + np.linalg.norm(joint(leg.foot) - joint(leg.lower), axis=1) for leg in rig.legs]
-    unit = float(np.median(np.mean(lengths, 0)))
+    names = [(leg.upper, leg.lower, leg.foot) for leg in rig.legs]
+    at = [[sample.bones.index(n) for n in three] for three in names]
+    joints = rotate(sample.world[:, None, None, :3, :3], sample.poses[..., :3, 3][:, at])
+    lengths = length(np.diff(joints, axis=2)).sum(2)
+    unit = float(np.median(lengths.mean(1)))
     if not np.isfinite(unit):
         raise Refusal(NOT_A_NUMBER)
     if unit < 1e-6:

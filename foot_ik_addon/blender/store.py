@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import json
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -29,6 +29,11 @@ class SavedPlan:
     notes: tuple[str, ...]
     unit: float
     """World length of a leg: what one unit of the plan is."""
+
+    @cached_property
+    def motion(self) -> np.ndarray:
+        """(2, F, feet, 9): move, turn and bend of the plan's feet."""
+        return np.stack([np.concatenate([foot.move, foot.turn, foot.bend], -1) for foot in self.plan.feet], 2)
 
     def feet(self, rig: Rig) -> list[FootPlan]:
         """What is done to the foot of each leg of a rig."""
@@ -67,13 +72,23 @@ def pack_plan(plan: Plan, start: int, legs: list[str], notes: list[str], unit: f
                   on_toe=[foot.on_toe for foot in plan.feet])
 
 
-@lru_cache(maxsize=256)
+_plans: list[tuple[str, SavedPlan]] = []
+"""Texts that were unpacked last, and their plans. To compare a long text with those of its length is quicker than to
+hash it."""
+
+
 def unpack_plan(text: str) -> SavedPlan:
     """The plan of `pack_plan`; raises `Refusal` where it cannot be read."""
+    for known, saved in _plans:
+        if known == text:
+            return saved
     try:
-        return plan_from(*unpacked(text))
+        saved = plan_from(*unpacked(text))
     except (ValueError, KeyError, TypeError, AttributeError, IndexError):
         raise Refusal("The saved plan cannot be read: press Plan to make it anew") from None
+    _plans.insert(0, (text, saved))
+    del _plans[256:]
+    return saved
 
 
 def plan_from(arrays: dict[str, np.ndarray], extra: dict) -> SavedPlan:

@@ -7,16 +7,16 @@ their lengths whatever the scale of the object.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 
 import numpy as np
 
 from . import ccd, fabrik
 from .chain import turns_from_joints
 from .clip import Clip
-from .correction import Motion
 from .pelvis import FARTHEST
 from .reach import stretch_factor
-from .rotations import from_rotvec, length, nearest_rotation, normalized, rotate, transform, transposed
+from .rotations import IDENTITY, from_rotvec, length, nearest_rotation, normalized, rotate, transform, transposed
 from .two_bone import turn_leg
 
 SOFT_START = 0.985
@@ -89,15 +89,15 @@ class Corrected:
         return Corrected(self.pelvis[part], self.body[part], self.hips[part], turns, self.stretch[part],
                          self.residual[part])
 
-    @property
+    @cached_property
     def leans(self) -> bool:
         """Whether the body is turned in any frame."""
-        return bool((self.body != np.eye(3)).any())
+        return bool((self.body != IDENTITY).any())
 
 
 def weighted(plan_rows: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Rows (2, F, ...) of SLIDING and LOCKED mixed by lock weights (F,)."""
-    w = weight.reshape(-1, *[1] * (plan_rows.ndim - 2))
+    """Rows (2, F, ...) of SLIDING and LOCKED mixed by lock weights (F,) or (F, legs)."""
+    w = weight.reshape(*weight.shape, *[1] * (plan_rows.ndim - 1 - weight.ndim))
     return (1 - w) * plan_rows[0] + w * plan_rows[1]
 
 
@@ -112,19 +112,20 @@ def correct(
     linear, inverse = to_rig[:, :3, :3], np.linalg.inv(to_rig[:, :3, :3])
     pelvis = rows.pelvis[:, None] * linear[:, :, 2]
     unit = np.cbrt(np.abs(np.linalg.det(linear)))
-    body = np.broadcast_to(np.eye(3), linear.shape)
+    body = np.broadcast_to(IDENTITY, linear.shape)
     if rows.lean is not None and rows.lean.any():
         leaning = nearest_rotation(linear @ from_rotvec(rows.lean) @ inverse)
         body = np.where(rows.lean.any(-1)[:, None, None], leaning, body)  # others in the batch stay exactly upright
     head = transform(to_rig, clip.pelvis)
     hips = np.zeros((len(linear), len(jobs), 3))
-    tasks, feet = [], []
+    tasks, bent = [], from_rotvec(np.stack([rows.turn, rows.bend], 2))
+    feet = nearest_rotation(linear[:, None, None] @ bent @ inverse[:, None, None])  # of each leg foot and toes
+    feet[:, :, 1] = feet[:, :, 1] @ feet[:, :, 0]
     for i, (leg, joints, job) in enumerate(zip(clip.legs, chains, jobs, strict=True)):
         ball = transform(leg.bone_of(rows.on_toe[i]), rows.ball[..., i, :])
-        motion = Motion(rows.move[:, i], rows.turn[:, i], rows.bend[:, i])
-        ankle = motion.of_points(leg.joints[:, 2:], ball)[:, 0]
+        ankle = rotate(bent[:, i, 0], leg.joints[:, 2] - ball) + (ball + rows.move[:, i])
         if job.carried:
-            hips[:, i] = pelvis + rotate(body - np.eye(3), joints[:, 0] - head)
+            hips[:, i] = pelvis + rotate(body - IDENTITY, joints[:, 0] - head)
         # The leg goes along with its hip, but is not turned with the body: so its knee keeps its animated side.
         tasks.append(
             stretched(
@@ -135,8 +136,6 @@ def correct(
                 rows.reach[..., i, :],
             )
         )
-        foot, toe = (nearest_rotation(linear @ from_rotvec(v) @ inverse) for v in (motion.turn, motion.bend))
-        feet.append(np.stack([foot, toe @ foot], 1))
     turns: list[np.ndarray] = [np.empty(0)] * len(jobs)
     residual = np.empty((len(linear), len(jobs)))
     for kind in {(job.solver, joints.shape[1]) for job, joints in zip(jobs, chains, strict=True)}:
@@ -145,7 +144,7 @@ def correct(
         solved, short = solve_chain(joined([tasks[i] for i in alike]), kind[0])
         for k, i in enumerate(alike):
             part = slice(k * len(linear), (k + 1) * len(linear))
-            turns[i] = np.concatenate([solved[part], feet[i]], 1)
+            turns[i] = np.concatenate([solved[part], feet[:, i]], 1)
             residual[:, i] = short[part] / unit
     return Corrected(pelvis, body, hips, tuple(turns), np.stack([t.stretch for t in tasks], 1), residual)
 
@@ -170,8 +169,8 @@ def stretched(joints: np.ndarray, target: np.ndarray, most: float, hinge: np.nda
     """A leg, longer by up to the share `most` where it does not reach its target."""
     root, factor = joints[:, :1], np.ones(len(joints))
     if most > 0:
-        full = length(np.diff(joints, axis=1)).sum(1)
-        factor = stretch_factor(length(target - joints[:, 0]), full * soft_start(joints), most)
+        full, span = full_and_span(joints)
+        factor = stretch_factor(length(target - joints[:, 0]), full * soft_start(span), most)
         joints = root + factor[:, None, None] * (joints - root)
     return Task(joints, target, hinge, np.broadcast_to(reach, (len(joints), 2)), factor)
 
@@ -188,21 +187,26 @@ def solve_chain(task: Task, solver: str) -> tuple[np.ndarray, np.ndarray]:
     """
     joints, target, hinge, reach = task.joints, task.target, task.hinge, task.reach
     if solver == "TWO_BONE":
-        root, bones = joints[:, 0], length(np.diff(joints, axis=1))
-        full = np.maximum(bones.sum(1), 1e-12)
-        span = length(joints[:, 2] - root) / full
-        nearest = kept_away(joints, target, full * np.minimum(span, reach[:, 0]), np.abs(bones[:, 0] - bones[:, 1]))
-        turn = turn_leg(root, joints[:, 1], joints[:, 2], nearest, hinge=hinge, soft_start=soft_start(joints))
+        root, (upper, lower) = joints[:, 0], length(np.diff(joints, axis=1)).T
+        full, span = full_and_span(joints)
+        nearest = kept_away(joints, target, full * np.minimum(span, reach[:, 0]), np.abs(upper - lower))
+        turn = turn_leg(root, joints[:, 1], joints[:, 2], nearest, hinge=hinge, soft_start=soft_start(span))
         return np.stack([turn.upper, turn.lower], 1), length(turn.end - target)
     solve = {"FABRIK": fabrik.solve, "CCD": ccd.solve}[solver]
     chain = solve(joints, target, hinge=hinge)
     return turns_from_joints(joints, chain.joints), chain.residual
 
 
-def soft_start(joints: np.ndarray) -> np.ndarray:
-    """(F,): the extension, as a share of the leg, up to which a leg with these joints (F, J, 3) reaches exactly."""
+def full_and_span(joints: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The length (F,) of a leg with these joints (F, J, 3), and its extension (F,) as a share of that."""
     full = np.maximum(length(np.diff(joints, axis=1)).sum(1), 1e-12)
-    return np.clip(length(joints[:, -1] - joints[:, 0]) / full, SOFT_START, FARTHEST)
+    return full, length(joints[:, -1] - joints[:, 0]) / full
+
+
+def soft_start(span: np.ndarray) -> np.ndarray:
+    """(F,): the extension, as a share of the leg, up to which a leg that is animated to the extension `span` (F,)
+    reaches exactly."""
+    return np.clip(span, SOFT_START, FARTHEST)
 
 
 def kept_away(joints: np.ndarray, target: np.ndarray, near: np.ndarray, folded: np.ndarray) -> np.ndarray:
@@ -224,20 +228,20 @@ def kept_away(joints: np.ndarray, target: np.ndarray, near: np.ndarray, folded: 
 
 def local_turns(pose: np.ndarray, basis: np.ndarray, turns: np.ndarray, parent: np.ndarray | None = None,
                 inherits: np.ndarray | bool = True) -> np.ndarray:
-    """Rotations (F, B, 3, 3) of the channels of a chain of bones whose poses are turned by `turns` (F, B, 3, 3), and
-    what the chain hangs on by `parent` (F, 3, 3).
+    """Rotations (..., B, 3, 3) of the channels of chains of bones whose poses are turned by `turns` (..., B, 3, 3), and
+    what the chains hang on by `parent` (..., 3, 3).
 
-    `pose` and `basis` (F, B, 4, 4) are armature-space poses and channels as animated. The space X in which a bone's
+    `pose` and `basis` (..., B, 4, 4) are armature-space poses and channels as animated. The space X in which a bone's
     channels act, pose = X basis, turns with whatever turns its parent, for every way of inheriting scale, if the bone
-    `inherits` rotation (B,), and else not at all.
+    `inherits` rotation (..., B), and else not at all.
     """
     try:
         inverse = np.linalg.inv(basis[..., :3, :3])
     except np.linalg.LinAlgError:  # a bone that is scaled to nothing
         inverse = np.linalg.pinv(basis[..., :3, :3])
-    space = nearest_rotation(pose[..., :3, :3] @ inverse)
-    parent = np.broadcast_to(np.eye(3), (len(turns), 3, 3)) if parent is None else parent
-    before = np.concatenate([parent[:, None], turns[:, :-1]], 1)
-    before = np.where(np.reshape(inherits, (-1, 1, 1)), before, np.eye(3))
-    own = transposed(before) @ turns
-    return transposed(space) @ own @ space @ nearest_rotation(basis[..., :3, :3])
+    space, own = nearest_rotation(np.stack([pose[..., :3, :3] @ inverse, basis[..., :3, :3]]))
+    before = np.empty_like(turns)
+    before[..., 0, :, :] = IDENTITY if parent is None else parent
+    before[..., 1:, :, :] = turns[..., :-1, :, :]
+    before = np.where(np.asarray(inherits)[..., None, None], before, IDENTITY)
+    return transposed(space) @ transposed(before) @ turns @ space @ own

@@ -1,9 +1,16 @@
 """Batched rotations and directions: every function takes arrays with any leading axes, frames first."""
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 TINY = 1e-12
+SMALLEST = 1e-150
+"""Far less than what rounds in any number that is used, and far more than the least there is."""
+IDENTITY = np.eye(3)
+CROSS = np.cross(IDENTITY[:, None], IDENTITY).swapaxes(1, 2).reshape(3, 9)
+"""What makes the cross-product matrix of a vector, row by row."""
 
 
 def length(v: np.ndarray) -> np.ndarray:
@@ -32,7 +39,12 @@ def square_to(v: np.ndarray, axis: np.ndarray) -> np.ndarray:
 
 def perpendicular(v: np.ndarray) -> np.ndarray:
     """A fixed choice of unit vectors (..., 3) square to unit vectors v (..., 3)."""
-    return normalized(cross(v, np.eye(3)[np.argmin(np.abs(v), -1)]))
+    return normalized(cross(v, IDENTITY[np.argmin(np.abs(v), -1)]))
+
+
+def where_needed(good: np.ndarray, vectors: np.ndarray, others: Callable[[], np.ndarray]) -> np.ndarray:
+    """Vectors (..., 3), and others, made only then, where they are not good (...)."""
+    return vectors if good.all() else np.where(good[..., None], vectors, others())
 
 
 def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -61,21 +73,22 @@ def transposed(r: np.ndarray) -> np.ndarray:
 
 def skew(v: np.ndarray) -> np.ndarray:
     """Cross-product matrices (..., 3, 3) of vectors (..., 3)."""
-    out = np.zeros((*v.shape, 3))
-    out[..., 0, 1], out[..., 0, 2], out[..., 1, 2] = -v[..., 2], v[..., 1], -v[..., 0]
-    out[..., 1, 0], out[..., 2, 0], out[..., 2, 1] = v[..., 2], -v[..., 1], v[..., 0]
-    return out
+    return (v @ CROSS).reshape(*v.shape, 3)
 
 
 def from_rotvec(v: np.ndarray) -> np.ndarray:
-    """Rotation matrices (..., 3, 3) from rotation vectors (..., 3), axis times angle in radians (Rodrigues)."""
-    angle = length(v)[..., None, None]
-    k = skew(v)
-    small = angle < 1e-6
-    safe = np.where(small, 1.0, angle)
-    a = np.where(small, 1.0 - angle**2 / 6.0, np.sin(safe) / safe)
-    b = np.where(small, 0.5 - angle**2 / 24.0, (1.0 - np.cos(safe)) / safe**2)
-    return np.eye(3) + a * k + b * (k @ k)
+    """Rotation matrices (..., 3, 3) from rotation vectors (..., 3), axis times angle in radians.
+
+    Rodrigues' formula in half angles, which needs no other one for small angles.
+    """
+    half = np.maximum(length(v) / 2, SMALLEST)[..., None, None]
+    sin, cos = np.sin(half), np.cos(half)
+    share = sin / half
+    return (
+        (cos * cos - sin * sin) * IDENTITY
+        + (share * cos) * skew(v)
+        + (share * share / 2) * (v[..., :, None] * v[..., None, :])
+    )
 
 
 def to_rotvec(r: np.ndarray) -> np.ndarray:
@@ -127,15 +140,15 @@ def align(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     far = np.einsum("...i,...i->...", a, b)[..., None] < 0
     turn = cross(a, b)
     # Squared to a once more: of nearly opposite directions the product is little but rounding.
-    n = np.where(length(turn)[..., None] > TINY, normalized(square_to(normalized(turn), a)), perpendicular(a))
-    half = 2 * n[..., :, None] * n[..., None, :] - np.eye(3)
+    n = where_needed(length(turn) > TINY, normalized(square_to(normalized(turn), a)), lambda: perpendicular(a))
+    half = 2 * n[..., :, None] * n[..., None, :] - IDENTITY
     start = np.where(far, -a, a)
     k = skew(cross(start, b))
     c = np.einsum("...i,...i->...", start, b)[..., None, None]
-    r = np.eye(3) + k + (k @ k) / (1 + c)
+    r = IDENTITY + k + (k @ k) / (1 + c)
     r = np.where(far[..., None], r @ half, r)
     none = (length(a) < 0.5) | (length(b) < 0.5)
-    return np.where(none[..., None, None], np.eye(3), r)
+    return np.where(none[..., None, None], IDENTITY, r)
 
 
 def nearest_rotation(m: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ import numpy as np
 
 from .checks import lengths, numbers, vectors
 from .rotations import (
+    IDENTITY,
     align,
     cross,
     from_rotvec,
@@ -21,6 +22,7 @@ from .rotations import (
     square_to,
     to_rotvec,
     unit_and_length,
+    where_needed,
 )
 
 # Shares of the leg's length.
@@ -160,46 +162,50 @@ def turn_leg(
     target, hinge = vectors("target", target), vectors("hinge", hinge)
     weight, twist = numbers("weight", weight), numbers("twist", twist)
 
-    upper_length, lower_length = unit_and_length(mid - root)[1], unit_and_length(end - mid)[1]
+    ways = unit_and_length(np.stack([target - root, end - root, mid - root, end - mid]))
+    (toward, old_axis), (far, old_reach, upper_length, lower_length) = ways[0][:2], ways[1]
     full = upper_length + lower_length
     whole = np.minimum(upper_length, lower_length) > np.maximum(EPS * full, 1e-300)
     unit = np.where(whole, full, 1.0)
     offset = (mid - root) / unit[..., None]
-    toward, far = unit_and_length(target - root)
-    old_axis, old_reach = unit_and_length(end - root)
-    met, folded = far <= EPS * unit, old_reach <= EPS * unit
+    met = far <= EPS * unit
     # A leg folded onto its root has no axis of its own: take the one nearest to the target's.
-    thigh = unit_and_length(offset)[0]
-    across = unit_and_length(square_to(toward, thigh))[0]
-    across = np.where(length(across)[..., None] > 0.5, across, perpendicular(thigh))
-    old_axis = np.where(folded[..., None], across, old_axis)
+    old_axis = where_needed(old_reach > EPS * unit, old_axis, lambda: _across(toward, unit_and_length(offset)[0]))
 
     a, b = upper_length / unit, lower_length / unit
-    old_root, old_end = _angles(a, b, np.minimum(old_reach, full) / unit)
-    new_root, new_end = _angles(a, b, soften(far, full, soft_start) / unit)
+    reach = np.stack([np.minimum(old_reach, full), soften(far, full, soft_start)])
+    (old_root, new_root), (old_end, new_end) = _angles(a, b, reach / unit)
     higher = np.maximum(a * (np.sin(new_root) - np.sin(old_root)), 0.0)
     was, plane, bend = _bends(square_to(offset, old_axis), unit_and_length(hinge)[0], old_axis, higher)
 
     # Stretch the leg along its old axis, swing it, then fold it again in the new plane.
-    straight_upper = from_rotvec(-old_root[..., None] * cross(old_axis, was))
-    straight_lower = from_rotvec(old_end[..., None] * cross(old_axis, was))
+    normal = cross(old_axis, was)
     # With the target on the root any axis will do: the one that leaves the upper segment alone.
-    still = from_rotvec((old_root - new_root)[..., None] * cross(old_axis, bend))
+    still = (old_root - new_root)[..., None] * cross(old_axis, bend)
+    straight = normal * -old_root[..., None], normal * old_end[..., None]
+    straight_upper, straight_lower, still = from_rotvec(np.stack([*straight, still]))
     swing = np.where(met[..., None, None], still, align(old_axis, toward))
-    axis, plane, bend = rotate(swing, old_axis), rotate(swing, plane), rotate(swing, bend)
+    axis, plane, bend = rotate(swing, np.stack([old_axis, plane, bend]))
     if pole is not None:
         bend = _pole_side(unit_and_length(vectors("pole", pole))[0], axis, bend)
         bend = unit_and_length(square_to(bend, axis))[0]
         roll = np.arctan2((cross(axis, plane) * bend).sum(-1), (plane * bend).sum(-1))
         swing = from_rotvec(axis * roll[..., None]) @ swing
-    normal = cross(axis, bend)
-    spin = from_rotvec(axis * np.broadcast_to(twist, far.shape)[..., None])
-    upper = spin @ from_rotvec(normal * new_root[..., None]) @ swing @ straight_upper
-    lower = spin @ from_rotvec(normal * -new_end[..., None]) @ swing @ straight_lower
-    upper, lower = _weighted(upper, weight, whole), _weighted(lower, weight, whole)
+    normal, twisted = cross(axis, bend), axis * np.broadcast_to(twist, far.shape)[..., None]
+    folded = normal * new_root[..., None], normal * -new_end[..., None]
+    spin, fold_upper, fold_lower = from_rotvec(np.stack([twisted, *folded]))
+    upper = spin @ fold_upper @ swing @ straight_upper
+    lower = spin @ fold_lower @ swing @ straight_lower
+    upper, lower = _weighted(np.stack([upper, lower]), weight, whole)
     new_mid = root + rotate(upper, mid - root)
     new_end = new_mid + rotate(lower, end - mid)
     return LegTurn(upper, lower, new_mid, new_end, unit_and_length(target - new_end)[1])
+
+
+def _across(toward: np.ndarray, thigh: np.ndarray) -> np.ndarray:
+    """Unit directions (F, 3) square to the unit directions of thighs (F, 3), nearest to `toward` (F, 3)."""
+    across, size = unit_and_length(square_to(toward, thigh))
+    return where_needed(size > 0, across, lambda: perpendicular(thigh))
 
 
 def _angles(a: np.ndarray, b: np.ndarray, reach: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -227,7 +233,7 @@ def _bends(
     most = STRAIGHT * np.exp(-((q / (8 * STRAIGHT)) ** 2))
     # Squared twice: what a nearly parallel hinge leaves is rounded.
     plane, size = unit_and_length(square_to(aside + most[..., None] * hinge, axis))
-    plane = np.where((size > EPS)[..., None], plane, perpendicular(axis))
+    plane = where_needed(size > EPS, plane, lambda: perpendicular(axis))
     was = np.where((q > EPS)[..., None], unit_and_length(square_to(aside, axis))[0], plane)
     bend, size = unit_and_length(square_to(aside + np.minimum(most, higher)[..., None] * hinge, axis))
     return was, plane, np.where((size > EPS)[..., None], bend, was)
@@ -242,8 +248,8 @@ def _pole_side(pole: np.ndarray, axis: np.ndarray, bend: np.ndarray | None) -> n
 
 
 def _weighted(r: np.ndarray, weight: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """Rotations (F, 3, 3) with their angle scaled by the weight, clamped to 0..1; none where not `whole`."""
+    """Rotations (..., F, 3, 3) with their angle scaled by the weight, clamped to 0..1; none where not `whole`."""
     share = np.where(whole, np.clip(weight, 0.0, 1.0), 0.0)[..., None]
     if (share < 1.0).any():
         r = np.where(share[..., None] < 1.0, from_rotvec(to_rotvec(r) * share), r)
-    return np.where(share[..., None] > 0.0, r, np.eye(3))
+    return np.where(share[..., None] > 0.0, r, IDENTITY)

@@ -7,7 +7,6 @@ from bpy.props import (
     CollectionProperty,
     EnumProperty,
     FloatProperty,
-    FloatVectorProperty,
     IntProperty,
     IntVectorProperty,
     PointerProperty,
@@ -62,20 +61,6 @@ def mark_ball(contact: bpy.types.PropertyGroup, context: bpy.types.Context) -> N
 def look_again(_settings: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
     """Look at the plan and draw the viewports again after a setting of the plan or of the overlay has changed."""
     state.changed()
-
-
-class FootIKBase(bpy.types.PropertyGroup):
-    """The animated values of one bone's channels, put back before every evaluation and on every way out, and what is
-    shown instead."""
-
-    index: IntProperty(options={"HIDDEN"}, override=OVERRIDABLE)
-    mode: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
-    rotation: FloatVectorProperty(size=4, options={"HIDDEN"}, override=OVERRIDABLE)
-    location: FloatVectorProperty(size=3, options={"HIDDEN"}, override=OVERRIDABLE)
-    scale: FloatVectorProperty(size=3, options={"HIDDEN"}, override=OVERRIDABLE)
-    shown_rotation: FloatVectorProperty(size=4, options={"HIDDEN"}, override=OVERRIDABLE)
-    shown_location: FloatVectorProperty(size=3, options={"HIDDEN"}, override=OVERRIDABLE)
-    shown_scale: FloatVectorProperty(size=3, options={"HIDDEN"}, override=OVERRIDABLE)
 
 
 class FootIKLeg(bpy.types.PropertyGroup):
@@ -229,10 +214,10 @@ class FootIKSettings(bpy.types.PropertyGroup):
     report: StringProperty(name="Report", description="How well the feet stand before and after, as JSON",
                            options={"HIDDEN"}, override=OVERRIDABLE)
     shown: BoolProperty(options={"HIDDEN"}, override=OVERRIDABLE)
-    base: CollectionProperty(type=FootIKBase, options={"HIDDEN"}, override=INSERTABLE)
+    held: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
 
 
-CLASSES = (FootIKBase, FootIKLeg, FootIKContact, FootIKSettings)
+CLASSES = (FootIKLeg, FootIKContact, FootIKSettings)
 
 
 def register() -> None:

@@ -257,7 +257,7 @@ def everything() -> dict:
             "place": (tuple(map(tuple, ob.matrix_basis)), ob.mode, ob.hide_viewport, ob.hide_render),
             "animation": animation_state(ob)}
         if ob.type == "ARMATURE":
-            hidden = ("base",)  # values that the live correction puts aside, worth something only while it is shown
+            hidden = ("held",)  # values that the live correction puts aside, worth something only while it is shown
             settings = settings_state(ob.foot_ik)
             out[ob.name_full] |= {"settings": {k: v for k, v in settings.items() if k not in hidden},
                                   "channels": channels(ob), "position": ob.data.pose_position}

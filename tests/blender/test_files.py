@@ -291,8 +291,8 @@ def test_an_override_is_saved_with_its_plan_and_edits(ready, tmp_path):
         bpy.context.view_layer.objects.active = ob
         assert ob.foot_ik.enabled
         found = scenes.settings_state(ob.foot_ik)
-        assert scenes.differences({k: v for k, v in settings.items() if k != "base"},
-                                  {k: v for k, v in found.items() if k != "base"}) == []
+        assert scenes.differences({k: v for k, v in settings.items() if k != "held"},
+                                  {k: v for k, v in found.items() if k != "held"}) == []
         assert scenes.gaps(scenes.shown_over(ob, frames), poses).max() < SAME
         scenes.save(tmp_path / "shot.blend")
     ob.foot_ik.enabled = False

@@ -102,7 +102,7 @@ def test_clear_leaves_no_settings(ob):
     bpy.ops.foot_ik.clear()
     assert not ob.is_property_set("foot_ik")
     assert "foot_ik" not in list(ob.keys())
-    assert not ob.foot_ik.legs and not ob.foot_ik.plan and not ob.foot_ik.base and not ob.foot_ik.contacts
+    assert not ob.foot_ik.legs and not ob.foot_ik.plan and not ob.foot_ik.held and not ob.foot_ik.contacts
 
 
 def test_enabling_the_add_on_again_shows_the_corrected_pose(ob, addon):
