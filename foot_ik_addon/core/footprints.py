@@ -196,7 +196,7 @@ def on_ground(
         rest = stance.rest(heights[rows].reshape(-1, len(places)), np.repeat(bases[rows], count), limits)
         price = rest.price.reshape(-1, count) + np.abs(shifts) * SHIFT_PRICE
         price[~found[rows].any(2)] = np.inf
-        looked, each = np.zeros(price.shape, bool), np.arange(len(rows))
+        looked, each = np.full(price.shape, count == 1), np.arange(len(rows))  # there is no choice of a single place
         while not looked[each, best := price.argmin(1)].all():
             new = np.flatnonzero(~looked[each, best])
             k = best[new]

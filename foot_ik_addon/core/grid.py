@@ -20,8 +20,6 @@ TIE = 1e-9
 """A triangle reaches this share of its size over its edges, so that no point falls between two of them."""
 CHUNK = 2**12
 """Points that are looked for together: a bound on memory."""
-
-
 ROW = 2**32
 """From the number of a cell to that of the one in the next row."""
 
