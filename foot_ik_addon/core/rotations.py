@@ -81,14 +81,13 @@ def from_rotvec(v: np.ndarray) -> np.ndarray:
 
     Rodrigues' formula in half angles, which needs no other one for small angles.
     """
-    half = np.maximum(length(v) / 2, SMALLEST)[..., None, None]
+    half = np.maximum(length(v) / 2, SMALLEST)[..., None]
     sin, cos = np.sin(half), np.cos(half)
     share = sin / half
-    return (
-        (cos * cos - sin * sin) * IDENTITY
-        + (share * cos) * skew(v)
-        + (share * share / 2) * (v[..., :, None] * v[..., None, :])
-    )
+    out = (share * share / 2 * v)[..., :, None] * v[..., None, :]
+    out += skew(share * cos * v)
+    np.einsum("...ii->...i", out)[...] += cos * cos - sin * sin
+    return out
 
 
 def to_rotvec(r: np.ndarray) -> np.ndarray:
