@@ -13,17 +13,18 @@ import numpy as np
 
 from .clip import BALL, HEEL, LEG, Clip, Leg, Sole, runs, velocity
 from .contacts import BAND, Contact
+from .curves import curve_between
 from .footprints import HEADROOM, Footprint
 from .ground import Ground
 from .rest import CUTS, TOUCH
 from .rotations import align, from_rotvec, length, normalized, rotate, to_rotvec, transform
 
-UNSURE = 0.002 * LEG
-"""What is known of the height of a sole's points among each other: they come from one moment of the clip."""
 SLIP = 0.0002 * LEG
 """What a point may move along tilted ground while the animation raises it by the height of the contact's band."""
 ROLL = 0.15
 """Seconds in which a foot that lay flat on tilted ground takes on its animated pitch again."""
+SETTLE = 0.05
+"""Time constant in seconds of the lift over what is in the way: how long before and behind it that begins and ends."""
 HOP = 0.08
 """Seconds in which a foot passes from heel to ball that never touch at the same time."""
 LEAD = 0.3
@@ -69,7 +70,28 @@ def held_foot(
         motion = known_already or in_contact(leg.during(span), sole, p, ground, lock, clip.fps)
         out[span] = np.concatenate(motion, 1)
         known[span] = True
+    standing = np.flatnonzero(known)
+    if len(standing):
+        motion = Motion(*np.split(out[standing], 3, 1))
+        over = rolled_over(leg.during(standing), sole, motion, standing, ground)
+        for p in prints:
+            span = slice(p.contact.start, p.contact.stop)
+            least = over[np.searchsorted(standing, np.arange(span.start, span.stop))]
+            if least.any():
+                lift = curve_between(np.zeros_like(least), least, np.full_like(least, np.inf), SETTLE * clip.fps, 0)
+                out[span, 2] += np.maximum(lift, least)
     return out, known
+
+
+def rolled_over(leg: Leg, sole: Sole, motion: Motion, frames: np.ndarray, ground: Ground) -> np.ndarray:
+    """(n,): how far a foot that stands in these `frames` (n,), all that its leg has, must be lifted so that it does not
+    cut what it rolls over or slides to. A riser is not rolled over."""
+    tracks = sole.tracks(leg)
+    after = motion.of_sole(tracks, sole, leg)
+    over = np.repeat(frames, after.shape[1])
+    heights = ground.below(after.reshape(-1, 3) + (0.0, 0.0, HEADROOM), over)[0].reshape(after.shape[:2])
+    cut = np.nan_to_num(heights - after[..., 2], nan=0.0) - np.maximum(-tracks[..., 2], 0.0) - CUTS / 2
+    return np.where(cut < TOUCH, cut, 0.0).max(1).clip(0)
 
 
 def with_toes(clip: Clip, leg: Leg, sole: Sole, p: Footprint, ground: Ground) -> Footprint:
@@ -149,14 +171,7 @@ def in_contact(leg: Leg, sole: Sole, p: Footprint, ground: Ground, lock: float, 
     if sole.on_toe[BALL]:  # the ball stays in its place; the foot gives way
         from_joint = rotate(turn, ball - joint)
         place = place + from_joint - rotate(from_rotvec(bend), from_joint)
-    motion = Motion(place - animated, to_rotvec(turn @ from_rotvec(pitch)), bend)
-    # No point goes deeper under the plane of the sole than it is under the floor of the clip: not toes that are not
-    # animated as the sole has them, nor one on which a foot that is let down stands already.
-    after = motion.of_sole(tracks, sole, leg) - origin[:, None]
-    above = after[..., 2] - (after[..., :2] * gradient[:, None]).sum(-1)
-    deeper = (np.minimum(tracks[..., 2], 0.0) - above).max(1) - CUTS / 2
-    motion.move[:, 2] += np.maximum(deeper, 0.0)
-    return motion
+    return Motion(place - animated, to_rotvec(turn @ from_rotvec(pitch)), bend)
 
 
 def kept_down(slope: float) -> float:
@@ -258,7 +273,7 @@ def let_down(heights: np.ndarray, gaps: np.ndarray) -> np.ndarray:
     """
     if not gaps.any():
         return np.zeros(len(heights))
-    raised = np.maximum(heights - heights.min(1, keepdims=True).clip(0) - UNSURE, 0.0)
+    raised = np.maximum(heights - heights.min(1, keepdims=True).clip(0), 0.0)
     return np.minimum((raised + gaps).min(1), TOUCH)
 
 

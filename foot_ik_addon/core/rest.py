@@ -25,8 +25,8 @@ SLIVER = 1e-3
 """Triangles of samples smaller than this share of the sole's area carry no plane."""
 ROUNDS = 8
 """Most corners that are added to a plane between its samples."""
-BETWEEN = 14, 5
-"""Rows of places, along and across a sole, at which is looked for what comes up between its samples."""
+BETWEEN = 0.02 * LEG
+"""How far apart the places on a sole may be at which is looked for what comes up between its samples."""
 TOGETHER = 16
 """Places in which facets are tried at once: what that takes stays in the processor's cache."""
 AROUND = 1e-6
@@ -84,8 +84,8 @@ class Stance:
         """`plan` (S, 2): sole points along and across the foot, from the ball, in legs. `toes` (S,) bool are those that
         can be bent."""
         self.toes, self.count = toes, len(plan)
-        along, across = (np.linspace(plan[:, i].min(), plan[:, i].max(), n) for i, n in enumerate(BETWEEN))
-        self.between = np.stack(np.meshgrid(along, across), -1).reshape(-1, 2)
+        rows = (np.linspace(x.min(), x.max(), int(np.ceil(np.ptp(x) / BETWEEN)) + 1) for x in plan.T)
+        self.between = np.stack(np.meshgrid(*rows), -1).reshape(-1, 2)
         """(B, 2): places all over the sole."""
         self.plan = np.concatenate([plan, self.between])
         self.bends = np.concatenate([toes, toes.any() & (self.between[:, 0] > 0)])

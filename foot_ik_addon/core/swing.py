@@ -13,22 +13,19 @@ from functools import cached_property
 import numpy as np
 
 from .clip import LEG, Clip, Leg, runs, smoothed
-from .correction import quintic
+from .correction import SETTLE, quintic
 from .curves import curve_between
 from .footprints import HEADROOM
 from .ground import Ground
-from .rest import CUTS, TOUCH
+from .rest import CUTS
 from .rotations import normalized
 
 DELAYS = np.array([0.0, 0.04, -0.04, 0.08, -0.08, 0.12, -0.12])
 """Seconds by which the travel of a swing is tried to be late at its beginning or early at its end."""
-SETTLE = 0.05
-"""Time constant in seconds of the lift: how long before and behind an obstacle it begins and ends."""
 CLEARANCE = 0.004 * LEG
 """Height over the ground at which a swing passes."""
 AWAY = 0.15
-"""Seconds after which a foot that leaves a footprint, or before which one that comes to it, has that clearance, and no
-longer cuts what it cuts there."""
+"""Seconds after which a foot that leaves a footprint, or before which one that comes to it, has that clearance."""
 MARGIN = 0.005 * LEG
 """By so much the sole is taken to be wider there."""
 CALM = 0.02
@@ -99,7 +96,6 @@ class Path:
         since, until = np.arange(len(frames)) - (free[0] - 1), free[-1] + 1 - np.arange(len(frames))
         since = since if free[0] > 0 else np.full(len(frames), np.inf)
         until = until if free[-1] < len(frames) - 1 else np.full(len(frames), np.inf)
-        self.edge = np.where(since <= until, free[0] - 1, free[-1] + 1).clip(0, len(frames) - 1)
         self.off = quintic(np.minimum(since, until).clip(0, AWAY * fps) / (AWAY * fps))
         outward = normalized((points - points.mean(1, keepdims=True)) * (1, 1, 0))
         self.points = points + MARGIN * self.off[:, None, None] * outward
@@ -113,8 +109,7 @@ class Path:
         """(k, n): how far the foot must be lifted in each frame of the swing if its sole's points are moved to `points`
         (k, n, S, 3), under which the ground has `heights` (k, n, S)."""
         cut = np.nan_to_num(heights - points[..., 2] - self.own, nan=0.0).max(-1).clip(0)
-        left = (1 - self.off) * np.minimum(cut[:, self.edge], TOUCH)
-        return np.where(self.standing, 0.0, cut - left).clip(0)
+        return np.where(self.standing, 0.0, cut)
 
     def delayed(self, seconds: np.ndarray) -> np.ndarray:
         """(k, n, 3): what makes the horizontal travel late at its beginning (`seconds` (k,) > 0) or early at its
