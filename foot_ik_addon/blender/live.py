@@ -19,13 +19,11 @@ from .apply import Channels, Request, corrected_channels, read_weights, remember
 from .channels import LOCATION, ROTATION, SCALE, BoneChannels, in_mode, to_matrix
 from .flush import flush, give_back, is_flushed
 from .handlers import corrected
-from .held import Held, keep, read_held, still_there
+from .held import ROUNDED, Held, keep, read_held, still_there
 from .refusals import baked_frames
 from .rig import Refusal, Rig, read_rig
 from .sampling import layers_of, read_frame
 
-ROUNDED = 1e-5
-"""Channels that differ by less hold the same pose."""
 _suspended: set[int] = set()
 problems: dict[int, str] = {}
 """{session_uid of an object: why it is not corrected}, for the panel."""
