@@ -171,10 +171,20 @@ def show(ob: bpy.types.Object, rig: Rig, channels: Channels, depsgraph: bpy.type
     now.write(shown)
 
 
+def corrected_values(rig: Rig, channels: Channels, modes: tuple[str, ...], animated: np.ndarray) -> np.ndarray:
+    """The first frame of corrected channels of the bones of a rig, (n, 10) as `animated`; found before where it is of
+    the same modes and animated channels."""
+    key = modes, animated.tobytes()
+    out = channels.written.get(key)
+    if out is None:
+        out = in_modes(rig, channels, modes, animated)
+        channels.written.clear()
+        channels.written[key] = out
+    return out
 
 
 def in_modes(rig: Rig, channels: Channels, modes: tuple[str, ...], animated: np.ndarray) -> np.ndarray:
-    """The same, made anew."""
+    """The same, made anew from `animated`, which is of these rotation modes."""
     out = animated.copy()
     at = {name: i for i, name in enumerate(rig.bones)}
     for name, turn in channels.rotation.items():
@@ -185,18 +195,6 @@ def in_modes(rig: Rig, channels: Channels, modes: tuple[str, ...], animated: np.
         out[at[name], LOCATION] = place[0]
     for name, factor in channels.scale.items():
         out[at[name], SCALE] *= factor[0]
-    return out
-
-
-def corrected_values(rig: Rig, channels: Channels, modes: tuple[str, ...], animated: np.ndarray) -> np.ndarray:
-    """The first frame of corrected channels of the bones of a rig, (n, 10) as `animated`; found before where it is of
-    the same modes and animated channels."""
-    key = modes, animated.tobytes()
-    out = channels.written.get(key)
-    if out is None:
-        out = in_modes(rig, channels, modes, animated)
-        channels.written.clear()
-        channels.written[key] = out
     return out
 
 

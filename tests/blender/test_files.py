@@ -188,6 +188,23 @@ def thighs_unkeyed(ob):
     scenes.remove_curves(ob, lambda path, _: "thigh" not in path)
 
 
+def test_a_bone_deleted_after_another_scene_showed_the_rig_leaves_the_others_as_animated():
+    """All that is animated was written along, as it is in renders."""
+    ob = scenes.walker("slope")
+    scenes.visit(FRAME)
+    before = scenes.channels(ob)
+    live(ob)
+    other = bpy.data.scenes.new("Other")
+    other.collection.objects.link(ob)
+    scenes.visit(FRAME + 10, other)
+    bpy.ops.object.mode_set(mode="EDIT")
+    ob.data.edit_bones.remove(ob.data.edit_bones["hand.L"])
+    bpy.ops.object.mode_set(mode="OBJECT")
+    ob.foot_ik.enabled = False
+    before.pop("hand.L")
+    assert scenes.channels(ob) == before
+
+
 def test_what_takes_the_place_of_a_deleted_bone_keeps_nothing_of_the_correction():
     """A bone that is kept itself, before that which was deleted."""
     ob = scenes.walker("slope", prepare=thighs_unkeyed)
