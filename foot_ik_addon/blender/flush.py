@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 import bpy
 
@@ -41,9 +42,10 @@ def flush(ob: bpy.types.Object, evaluated: bpy.types.Object) -> None:
 
 
 def give_back(ob: bpy.types.Object) -> None:
-    """Put back what `flush` has replaced."""
+    """Put back what `flush` has replaced, unless it is no longer there."""
     for path, value in _given.pop(ob.session_uid, {}).items():
-        assign(ob, path, value)
+        with suppress(ValueError):  # a bone was deleted or renamed
+            assign(ob, path, value)
 
 
 def animated_paths(ob: bpy.types.Object) -> set[str]:

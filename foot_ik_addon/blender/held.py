@@ -9,6 +9,11 @@ from typing import NamedTuple
 import bpy
 import numpy as np
 
+from .channels import BoneChannels
+
+ROUNDED = 1e-5
+"""Channels that differ by less hold the same pose."""
+
 
 class Held(NamedTuple):
     """Some bones of a corrected rig: the channels that they had as animated, and those written in their place."""
@@ -64,14 +69,21 @@ def forget(ob: bpy.types.Object) -> None:
 
 
 def still_there(ob: bpy.types.Object, held: Held) -> tuple[Held, list[int]]:
-    """What is kept of bones that there are, and where in the pose they are now; one that was renamed since is where it
-    was, if its rotation mode is the same."""
-    bones = ob.pose.bones
-    names = bones.keys()
+    """What is kept of bones that there are, and where in the pose they are now, each once.
+
+    Bones may have been renamed, names swapped, others deleted. Those that still hold what was shown are found first, by
+    their names or where they were; then the rest by their names, and where they were if the rotation mode is the same.
+    """
+    names = ob.pose.bones.keys()
     if max(held.places, default=-1) < len(names) and [names[place] for place in held.places] == list(held.names):
         return held, list(held.places)
-    at = [names.index(name) if name in names else place for name, place in zip(held.names, held.places, strict=True)]
-    there = [name in names or (place < len(names) and bones[place].rotation_mode == mode)
-             for name, place, mode in zip(held.names, held.places, held.modes, strict=True)]
-    rows = [i for i, is_there in enumerate(there) if is_there]
-    return held.take(rows), [at[i] for i in rows]
+    now = BoneChannels(ob, range(len(names)))
+    by_name = {i: names.index(name) for i, name in enumerate(held.names) if name in names}
+    by_place = {i: place for i, place in enumerate(held.places)
+                if place < len(names) and now.modes[place] == held.modes[i]}
+    sure = [{i: k for i, k in found.items() if (np.abs(now.values[k] - held.shown[i]) < ROUNDED).all()}
+            for found in (by_name, by_place)]
+    at: dict[int, int] = {}
+    for found in (*sure, by_name, by_place):
+        at |= {i: k for i, k in found.items() if i not in at and k not in at.values()}
+    return held.take(list(at)), list(at.values())

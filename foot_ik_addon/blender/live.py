@@ -19,13 +19,11 @@ from .apply import Channels, Request, corrected_channels, read_weights, remember
 from .channels import LOCATION, ROTATION, SCALE, BoneChannels, in_mode, to_matrix
 from .flush import flush, give_back, is_flushed
 from .handlers import corrected
-from .held import Held, keep, read_held, still_there
+from .held import ROUNDED, Held, keep, read_held, still_there
 from .refusals import baked_frames
 from .rig import Refusal, Rig, read_rig
 from .sampling import layers_of, read_frame
 
-ROUNDED = 1e-5
-"""Channels that differ by less hold the same pose."""
 _suspended: set[int] = set()
 problems: dict[int, str] = {}
 """{session_uid of an object: why it is not corrected}, for the panel."""
@@ -173,10 +171,20 @@ def show(ob: bpy.types.Object, rig: Rig, channels: Channels, depsgraph: bpy.type
     now.write(shown)
 
 
+def corrected_values(rig: Rig, channels: Channels, modes: tuple[str, ...], animated: np.ndarray) -> np.ndarray:
+    """The first frame of corrected channels of the bones of a rig, (n, 10) as `animated`; found before where it is of
+    the same modes and animated channels."""
+    key = modes, animated.tobytes()
+    out = channels.written.get(key)
+    if out is None:
+        out = in_modes(rig, channels, modes, animated)
+        channels.written.clear()
+        channels.written[key] = out
+    return out
 
 
 def in_modes(rig: Rig, channels: Channels, modes: tuple[str, ...], animated: np.ndarray) -> np.ndarray:
-    """The same, made anew."""
+    """The same, made anew from `animated`, which is of these rotation modes."""
     out = animated.copy()
     at = {name: i for i, name in enumerate(rig.bones)}
     for name, turn in channels.rotation.items():
@@ -187,18 +195,6 @@ def in_modes(rig: Rig, channels: Channels, modes: tuple[str, ...], animated: np.
         out[at[name], LOCATION] = place[0]
     for name, factor in channels.scale.items():
         out[at[name], SCALE] *= factor[0]
-    return out
-
-
-def corrected_values(rig: Rig, channels: Channels, modes: tuple[str, ...], animated: np.ndarray) -> np.ndarray:
-    """The first frame of corrected channels of the bones of a rig, (n, 10) as `animated`; found before where it is of
-    the same modes and animated channels."""
-    key = modes, animated.tobytes()
-    out = channels.written.get(key)
-    if out is None:
-        out = in_modes(rig, channels, modes, animated)
-        channels.written.clear()
-        channels.written[key] = out
     return out
 
 

@@ -73,13 +73,13 @@ def held_foot(
     standing = np.flatnonzero(known)
     if len(standing):
         motion = Motion(*np.split(out[standing], 3, 1))
-        over = rolled_over(leg.during(standing), sole, motion, standing, ground)
-        for p in prints:
-            span = slice(p.contact.start, p.contact.stop)
-            least = over[np.searchsorted(standing, np.arange(span.start, span.stop))]
-            if least.any():
-                lift = curve_between(np.zeros_like(least), least, np.full_like(least, np.inf), SETTLE * clip.fps, 0)
-                out[span, 2] += np.maximum(lift, least)
+        least = np.zeros(len(clip))
+        least[standing] = rolled_over(leg.during(standing), sole, motion, standing, ground)
+        for a, b in runs(known):  # a foot that slides has a footprint in each frame
+            if least[a:b].any():
+                free = np.full(b - a, np.inf)
+                lift = curve_between(np.zeros(b - a), least[a:b], free, SETTLE * clip.fps, 0)
+                out[a:b, 2] += np.maximum(lift, least[a:b])
     return out, known
 
 

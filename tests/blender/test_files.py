@@ -171,6 +171,56 @@ def test_a_bone_renamed_after_another_was_deleted_keeps_nothing_of_the_correctio
     assert after == before
 
 
+def test_names_flipped_while_live_keep_nothing_of_the_correction():
+    ob = scenes.walker("slope", prepare=thighs_unkeyed)
+    scenes.visit(FRAME)
+    before = list(scenes.channels(ob).values())
+    live(ob)
+    bpy.ops.object.mode_set(mode="EDIT")
+    bpy.ops.armature.select_all(action="SELECT")
+    assert bpy.ops.armature.flip_names() == {"FINISHED"}
+    bpy.ops.object.mode_set(mode="OBJECT")
+    ob.foot_ik.enabled = False
+    assert list(scenes.channels(ob).values()) == before
+
+
+def thighs_unkeyed(ob):
+    scenes.remove_curves(ob, lambda path, _: "thigh" not in path)
+
+
+def test_a_bone_deleted_after_another_scene_showed_the_rig_leaves_the_others_as_animated():
+    """All that is animated was written along, as it is in renders."""
+    ob = scenes.walker("slope")
+    scenes.visit(FRAME)
+    before = scenes.channels(ob)
+    live(ob)
+    other = bpy.data.scenes.new("Other")
+    other.collection.objects.link(ob)
+    scenes.visit(FRAME + 10, other)
+    bpy.ops.object.mode_set(mode="EDIT")
+    ob.data.edit_bones.remove(ob.data.edit_bones["hand.L"])
+    bpy.ops.object.mode_set(mode="OBJECT")
+    ob.foot_ik.enabled = False
+    before.pop("hand.L")
+    assert scenes.channels(ob) == before
+
+
+def test_what_takes_the_place_of_a_deleted_bone_keeps_nothing_of_the_correction():
+    """A bone that is kept itself, before that which was deleted."""
+    ob = scenes.walker("slope", prepare=thighs_unkeyed)
+    ob.foot_ik.legs.move(0, 1)
+    assert bpy.ops.foot_ik.plan() == {"FINISHED"}
+    scenes.visit(FRAME)
+    before = scenes.channels(ob)
+    live(ob)
+    bpy.ops.object.mode_set(mode="EDIT")
+    ob.data.edit_bones.remove(ob.data.edit_bones["toe.L"])
+    bpy.ops.object.mode_set(mode="OBJECT")
+    ob.foot_ik.enabled = False
+    before.pop("toe.L")
+    assert scenes.channels(ob) == before
+
+
 @pytest.mark.parametrize("change", ("action", "no action", "no animation", "no ground"))
 def test_what_is_changed_after_planning_makes_the_plan_stale_and_nothing_worse(ob, change, addon):
     live(ob)

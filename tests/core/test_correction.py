@@ -10,7 +10,7 @@ from core.walks import LEFT, clip_of, truth
 
 from foot_ik_addon.core.clip import BALL, HEEL, LEG, Clip, Leg, Sole, runs
 from foot_ik_addon.core.contacts import Contact, find_contacts
-from foot_ik_addon.core.correction import HOP, ball_weight, carried_over, held_foot, hinged, with_toes
+from foot_ik_addon.core.correction import HOP, ball_weight, carried_over, held_foot, hinged, in_contact, with_toes
 from foot_ik_addon.core.edits import Edit, edited
 from foot_ik_addon.core.footprints import Footprint, lay_footprints
 from foot_ik_addon.core.rest import CUTS
@@ -242,6 +242,19 @@ def test_a_sliding_contact_follows_the_ground_and_keeps_its_slide():
     own = sole.tracks(clip.legs[0])[:, BALL]
     np.testing.assert_allclose(after[:, BALL, :2], own[:, :2], atol=1e-9)
     np.testing.assert_allclose(after[:, BALL, 2], own[:, 1] * np.tan(np.radians(15)), atol=1e-6)
+
+
+def test_what_a_sliding_foot_slides_over_lifts_it_smoothly():
+    """It has a footprint in each frame: the lift is not one of each for itself."""
+    clip = clip_of(walks.stride(skate=0.8))
+    leg, sole, ground = clip.legs[LEFT], sole_of(clip), grounds.rubble()
+    slides = [replace(c, locked=False) for c in find_contacts(clip.fps, leg, sole)]
+    (prints,) = lay_footprints(Clip(clip.fps, clip.pelvis, (leg,)), [sole], [slides], ground, LIMITS)
+    held, known = held_foot(clip, leg, sole, prints, ground, 1.0)
+    each = [in_contact(leg.during([p.contact.start]), sole, p, ground, 1.0, clip.fps) for p in prints]
+    lift = held[known, 2] - np.concatenate([motion.move[:, 2] for motion in each])
+    steps = np.abs(np.diff(lift))[np.diff(np.flatnonzero(known)) == 1]
+    assert lift.max() > 0.01 * LEG and steps.max() < lift.max() / 3
 
 
 def test_a_foot_that_trembles_up_and_down_keeps_its_place_on_a_deck_that_tilts():
