@@ -108,6 +108,7 @@ def add_strips(add, strips: Iterable[bpy.types.NlaStrip]) -> set[str]:
         if not strip.use_animated_influence:
             add(strip.influence)
         add_fcurves(add, strip.fcurves)
+        add_modifiers(add, strip.modifiers)
         moved |= add_bag(add, strip_bag(strip)) | add_strips(add, strip.strips)
     return moved
 
@@ -133,8 +134,15 @@ def add_fcurves(add, curves: Iterable[bpy.types.FCurve]) -> None:
             digested(add, curve, "easing", 1, np.int32)
             for name in NUMBERS:
                 digested(add, curve, name, 1)
-        for modifier in curve.modifiers:
-            add_plain(add, modifier)
+        add_modifiers(add, curve.modifiers)
+
+
+def add_modifiers(add, modifiers: Iterable[bpy.types.FModifier]) -> None:
+    """What changes the values of curves."""
+    for modifier in modifiers:
+        add_plain(add, modifier)
+        for point in getattr(modifier, "control_points", ()):
+            add_plain(add, point)
 
 
 def digested(add, curve: bpy.types.FCurve, name: str, size: int, kind: type = np.float32) -> np.ndarray:

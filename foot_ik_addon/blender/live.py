@@ -92,20 +92,18 @@ def restore(ob: bpy.types.Object) -> None:
 
 def given_back(held: Held, modes: tuple[str, ...], now: np.ndarray) -> np.ndarray:
     """The animated channels (n, 10) of bones that hold others `now`, in the rotation modes that they have now; what the
-    user has changed meanwhile stays."""
+    user has changed meanwhile stays, of places and scales each value by itself."""
     if modes == held.modes and (now == held.shown).all():
         return held.animated
-    out = now.copy()
     ours = np.abs(now - held.shown) < ROUNDED
-    for part in (LOCATION, SCALE):
-        rows = ours[:, part].all(1)
-        out[rows, part] = held.animated[rows, part]
+    out = np.where(ours, held.animated, now)
     for i, mode in enumerate(modes):
         here, animated, shown = (values[i, ROTATION].tolist() for values in (now, held.animated, held.shown))
         if mode != held.modes[i]:  # Blender has turned what was shown into another mode
             out[i, ROTATION] = four(in_mode(to_matrix(held.modes[i], animated), mode, here))
-        elif ours[i, ROTATION].all() or same_rotation(mode, here, shown):
-            out[i, ROTATION] = animated
+        else:  # as a whole: parts of two rotations are none
+            same = ours[i, ROTATION].all() or same_rotation(mode, here, shown)
+            out[i, ROTATION] = animated if same else here
     return out
 
 

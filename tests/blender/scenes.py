@@ -139,7 +139,7 @@ def channels(ob: bpy.types.Object) -> dict[str, tuple]:
                         *bone.rotation_axis_angle, *bone.scale) for bone in ob.pose.bones}
 
 
-def nla(ob: bpy.types.Object, track: bpy.types.NlaTrack, operator: str) -> None:
+def nla(ob: bpy.types.Object, track: bpy.types.NlaTrack, operator: str, **options: object) -> None:
     """Run an operator of the NLA editor on all strips of a track: meta strips and transitions are made by that only."""
     for other in ob.animation_data.nla_tracks:
         other.select = other == track
@@ -151,7 +151,7 @@ def nla(ob: bpy.types.Object, track: bpy.types.NlaTrack, operator: str) -> None:
     area.type = "NLA_EDITOR"
     region = next(r for r in area.regions if r.type == "WINDOW")
     with bpy.context.temp_override(window=window, area=area, region=region):
-        assert getattr(bpy.ops.nla, operator)() == {"FINISHED"}
+        assert getattr(bpy.ops.nla, operator)(**options) == {"FINISHED"}
 
 
 def bag(ob: bpy.types.Object, action: bpy.types.Action | None = None):

@@ -240,6 +240,17 @@ def test_pose_that_the_user_gives_an_unkeyed_bone_is_kept():
     assert tuple(ob.pose.bones["hips"].location)[1] == pytest.approx(-0.02, abs=1e-7)
 
 
+def test_of_a_place_that_the_user_changes_the_rest_keeps_nothing_of_the_correction():
+    ob = go_live(scenes.walker("slope", prepare=unkeyed))
+    scenes.visit(20)
+    hips = ob.pose.bones["hips"]
+    assert abs(hips.location.y + 0.02) > 1e-3, "it is lowered"
+    hips.location.x = 0.3
+    scenes.visit(21)
+    ob.foot_ik.enabled = False
+    assert tuple(hips.location)[:2] == pytest.approx((0.3, -0.02), abs=1e-7)
+
+
 # Refusals and errors leave the animated pose.
 
 def no_legs(ob):

@@ -161,6 +161,11 @@ def test_plan_is_stale_after_what_shapes_a_curve_has_changed(addon):
     assert made() == before
     noise.strength = 0.5
     assert made() != before
+    envelope = scenes.curve(ob, "hips", "location", 0).modifiers.new("ENVELOPE")
+    point = envelope.control_points.add(10)
+    before = made()
+    point.max = 0.5
+    assert made() != before
     driver = ob.driver_add("location", 0).driver
     before = made()
     driver.expression = "0.25"
@@ -213,6 +218,10 @@ def strip_repeated(ob):
     strips(ob)[0].repeat = 1.5
 
 
+def noise_on_a_strip(ob):
+    scenes.nla(ob, ob.animation_data.nla_tracks[0], "fmodifier_add", type="NOISE", only_active=False)
+
+
 def meta_influence(ob):
     strips(ob)[1].influence = 0.3
 
@@ -235,8 +244,8 @@ def nla_off(ob):
 
 
 @pytest.mark.parametrize("change", (key_in_a_strip, influence_keyed_otherwise, time_keyed, strip_scaled, strip_blended,
-                                    strip_repeated, meta_influence, strip_in_a_meta_strip, transition_removed,
-                                    track_solo, nla_off), ids=lambda f: f.__name__)
+                                    strip_repeated, noise_on_a_strip, meta_influence, strip_in_a_meta_strip,
+                                    transition_removed, track_solo, nla_off), ids=lambda f: f.__name__)
 def test_plan_on_strips_is_stale_after(change, state):
     ob = scenes.walker("slope", prepare=on_strips)
     scenes.visit(33)
