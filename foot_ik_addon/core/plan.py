@@ -12,6 +12,7 @@ from .correction import Motion, carried_over, held_foot, with_toes
 from .edits import Edit, edited
 from .footprints import Footprint, lay_footprints, slips_away
 from .ground import Ground
+from .holds import held_rows
 from .lean import lean_curve
 from .loops import Unrolled, find_loop
 from .pelvis import FARTHEST, no_straighter, pelvis_curve, reach_limits
@@ -99,7 +100,7 @@ def make_plan(clip: Clip, ground: Ground, options: Options) -> Plan:
         contacts, prints = planted(clip, soles, rides_of(clip, soles, ground), drift, ground, options)
     plan = follow(clip, soles, prints, ground, options)
     plan = replace(
-        plan,
+        with_holds(plan, clip, prints) if ground.still else plan,
         contacts=tuple(map(tuple, contacts)),
         prints=tuple(map(tuple, prints)),
         soles=tuple(soles),
@@ -154,6 +155,16 @@ def follow(clip: Clip, soles: list[Sole], prints: list[list[Footprint]], ground:
     )
     _, pelvis, sink = zip(*locks, strict=True)
     return Plan(feet, np.stack(pelvis), reach, lean, np.stack(sink))
+
+
+def with_holds(plan: Plan, clip: Clip, prints: list[list[Footprint]]) -> Plan:
+    """A plan that does not move while the clip holds a pose, on ground that does not move."""
+    body, feet = held_rows(clip, [standing(foot, len(clip)) for foot in prints])
+    moved = tuple(
+        replace(foot, move=foot.move[:, rows], turn=foot.turn[:, rows], bend=foot.bend[:, rows])
+        for foot, rows in zip(plan.feet, feet, strict=True)
+    )
+    return replace(plan, feet=moved, pelvis=plan.pelvis[:, body], lean=plan.lean[body], sink=plan.sink[:, body])
 
 
 def follow_locked(
