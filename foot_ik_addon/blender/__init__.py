@@ -18,7 +18,6 @@ if TYPE_CHECKING:
         curves,
         fingerprint,
         handles,
-        held,
         live,
         planning,
         prints,
@@ -29,8 +28,8 @@ if TYPE_CHECKING:
         store,
     )
 
-    __all__ = ["advice", "bake", "batch", "curves", "fingerprint", "handles", "held", "live", "planning", "prints",
-               "refusals", "reporting", "rig", "snapshot", "store"]
+    __all__ = ["advice", "bake", "batch", "curves", "fingerprint", "handles", "live", "planning", "prints", "refusals",
+               "reporting", "rig", "snapshot", "store"]
 
 
 def __getattr__(name: str) -> ModuleType:

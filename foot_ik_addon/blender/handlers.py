@@ -71,9 +71,9 @@ def after_edit(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     before 5.2 crash. It then has not told before the evaluation, so that is for later.
     """
     edited, moved = map(depsgraph.id_type_updated, ("ACTION", "OBJECT"))
-    if depsgraph.mode == "RENDER" or not (edited or moved) or not corrected(scene.objects):
+    if depsgraph.mode == "RENDER" or not (edited or moved) or not (rigs := corrected(scene.objects)):
         return
-    rigs = blender.live.live_rigs(scene.objects)
+    rigs = blender.live.live_rigs(rigs)
     bare = [ob for ob in rigs if not ob.foot_ik.shown]
     blender.live.apply(bare, depsgraph, scene.frame_float, blender.live.scene_fps(scene))
     if edited and len(bare) < len(rigs) and not bpy.app.timers.is_registered(show_again):
@@ -86,7 +86,7 @@ def before_save(*_: object) -> None:
     for ob in corrected(bpy.data.objects):
         if ob.foot_ik.shown:
             blender.live.restore(ob)
-            blender.held.forget(ob)
+            ob.foot_ik.held = ""
     for ob in bpy.data.objects:
         if ob.type == "ARMATURE" and ob.override_library and ob.is_property_set("foot_ik"):
             blender.snapshot.keep_in_override(ob)

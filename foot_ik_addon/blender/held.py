@@ -63,11 +63,6 @@ def read_held(ob: bpy.types.Object) -> Held:
     return Held(*columns_of(line), *values)
 
 
-def forget(ob: bpy.types.Object) -> None:
-    """Keep nothing in the settings of an object that shows its animated pose."""
-    ob.foot_ik.held = ""
-
-
 def still_there(ob: bpy.types.Object, held: Held) -> tuple[Held, list[int]]:
     """What is kept of bones that there are, and where in the pose they are now, each once.
 

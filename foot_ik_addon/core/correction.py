@@ -66,8 +66,7 @@ def held_foot(
     known = np.zeros(len(clip), bool)
     for p in prints:
         span = slice(p.contact.start, p.contact.stop)
-        known_already = p.held if lock == 1 or not p.contact.locked else None
-        motion = known_already or in_contact(leg.during(span), sole, p, ground, lock, clip.fps)
+        motion = (lock == 1 and p.held) or in_contact(leg.during(span), sole, p, ground, lock, clip.fps)
         out[span] = np.concatenate(motion, 1)
         known[span] = True
     standing = np.flatnonzero(known)
@@ -77,21 +76,32 @@ def held_foot(
         least[standing] = rolled_over(leg.during(standing), sole, motion, standing, ground)
         for a, b in runs(known):  # a foot that slides has a footprint in each frame
             if least[a:b].any():
-                free = np.full(b - a, np.inf)
-                lift = curve_between(np.zeros(b - a), least[a:b], free, SETTLE * clip.fps, 0)
-                out[a:b, 2] += np.maximum(lift, least[a:b])
+                out[a:b, 2] += np.maximum(smoothly(least[a:b], np.zeros(b - a, bool), clip.fps), least[a:b])
     return out, known
 
 
 def rolled_over(leg: Leg, sole: Sole, motion: Motion, frames: np.ndarray, ground: Ground) -> np.ndarray:
     """(n,): how far a foot that stands in these `frames` (n,), all that its leg has, must be lifted so that it does not
     cut what it rolls over or slides to. A riser is not rolled over."""
+    cut = cuts(leg, sole, motion, frames, ground) - CUTS / 2
+    return np.where(cut < TOUCH, cut, 0.0).max(1).clip(0)
+
+
+def cuts(leg: Leg, sole: Sole, motion: Motion, frames: np.ndarray, ground: Ground) -> np.ndarray:
+    """(n, S): how much deeper the points of a sole cut the ground after a motion than the floor as animated, in these
+    `frames` (n,), all that its leg has; less than 0 where they do not, or there is no ground."""
     tracks = sole.tracks(leg)
     after = motion.of_sole(tracks, sole, leg)
     over = np.repeat(frames, after.shape[1])
     heights = ground.below(after.reshape(-1, 3) + (0.0, 0.0, HEADROOM), over)[0].reshape(after.shape[:2])
-    cut = np.nan_to_num(heights - after[..., 2], nan=0.0) - np.maximum(-tracks[..., 2], 0.0) - CUTS / 2
-    return np.where(cut < TOUCH, cut, 0.0).max(1).clip(0)
+    return np.nan_to_num(heights - after[..., 2], nan=-np.inf) - np.maximum(-tracks[..., 2], 0.0)
+
+
+def smoothly(least: np.ndarray, stands: np.ndarray, fps: float) -> np.ndarray:
+    """(..., F): the smooth lift of a foot by `least` (..., F) or more, to a tenth of a millimetre, and by nothing where
+    it `stands` (F,) bool."""
+    most = np.broadcast_to(np.where(stands, 0.0, np.inf), least.shape)
+    return np.where(stands, 0.0, curve_between(np.zeros_like(least), least, most, SETTLE * fps, 0))
 
 
 def with_toes(clip: Clip, leg: Leg, sole: Sole, p: Footprint, ground: Ground) -> Footprint:
@@ -101,12 +111,8 @@ def with_toes(clip: Clip, leg: Leg, sole: Sole, p: Footprint, ground: Ground) ->
         return p
     span = slice(p.contact.start, p.contact.stop)
     part = leg.during(span)
-    toes, tracks = sole.toes(leg), sole.tracks(part)
     motion = in_contact(part, sole, p, ground, 1.0, clip.fps)
-    after = motion.of_sole(tracks, sole, part)[:, toes]
-    over = np.repeat(np.arange(span.start, span.stop), after.shape[1])
-    heights = ground.below(after.reshape(-1, 3) + (0.0, 0.0, HEADROOM), over)[0].reshape(after.shape[:2])
-    cut = np.nan_to_num(heights - after[..., 2], nan=-np.inf) - np.maximum(-tracks[:, toes, 2], 0.0)
+    cut = cuts(part, sole, motion, np.arange(span.start, span.stop), ground)[:, sole.toes(leg)]
     return p.stiff if cut.max() > CUTS else replace(p, held=motion)
 
 

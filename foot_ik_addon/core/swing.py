@@ -13,8 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from .clip import LEG, Clip, Leg, runs, smoothed
-from .correction import SETTLE, quintic
-from .curves import curve_between
+from .correction import quintic, smoothly
 from .footprints import HEADROOM
 from .ground import Ground
 from .rest import CUTS
@@ -82,8 +81,7 @@ def kept_from_hip(
     least = np.where(inside > 0, np.sqrt(along**2 + inside) - along, 0.0) * ~stands
     if not least.any():
         return np.zeros_like(ankle)
-    push = curve_between(np.zeros(len(least)), least, np.where(stands, 0.0, np.inf), SETTLE * fps, 0)
-    return np.maximum(np.where(stands, 0.0, push), least)[:, None] * way
+    return np.maximum(smoothly(least, stands, fps), least)[:, None] * way
 
 
 class Path:
@@ -126,9 +124,7 @@ class Path:
     def lifted(self, shifts: np.ndarray, need: np.ndarray) -> np.ndarray:
         """`shifts` (k, n, 3) with the smooth lift over each that `need` (k, n) asks for."""
         least = np.where(need > 0, need + CLEARANCE * self.off, 0.0)
-        most = np.broadcast_to(np.where(self.standing, 0.0, np.inf), need.shape)
-        lift = curve_between(np.zeros_like(need), least, most, SETTLE * self.fps, 0)
-        return shifts + np.maximum(np.where(self.standing, 0.0, lift), need)[..., None] * (0.0, 0.0, 1.0)
+        return shifts + np.maximum(smoothly(least, self.standing, self.fps), need)[..., None] * (0.0, 0.0, 1.0)
 
     def roughness(self, motions: np.ndarray) -> np.ndarray:
         """(k,): the largest acceleration of the foot on each of these paths (k, n, 3)."""

@@ -54,7 +54,8 @@ def after_pause() -> float | None:
     if rest > 0 or is_busy():
         return max(rest, PAUSE / 2)
     scenes = {window.scene for window in bpy.context.window_manager.windows}
-    rigs = [(scene, ob) for scene in scenes if corrected(scene.objects) for ob in blender.live.live_rigs(scene.objects)]
+    rigs = [(scene, ob) for scene in scenes if (live := corrected(scene.objects))
+            for ob in blender.live.live_rigs(live)]
     if sum(replan(scene, ob) for scene, ob in rigs):
         for area in (area for window in bpy.context.window_manager.windows for area in window.screen.areas):
             area.tag_redraw()
