@@ -28,6 +28,12 @@ OPERATORS = {"detect_legs": {}, "plan": {}, "toggle": {}, "bake": {}, "bake_nla"
              "leg_add": {}, "leg_remove": {}}
 
 
+def delete_bone(ob, name):
+    bpy.ops.object.mode_set(mode="EDIT")
+    ob.data.edit_bones.remove(ob.data.edit_bones[name])
+    bpy.ops.object.mode_set(mode="OBJECT")
+
+
 @pytest.mark.parametrize("shown", (False, True), ids=("off", "live"))
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_every_operator_is_undone_and_redone_whole(ob, operator, shown):
@@ -143,9 +149,7 @@ def test_a_bone_deleted_while_live_leaves_the_others_as_animated(name):
     scenes.visit(FRAME)
     before = scenes.channels(ob)
     live(ob)
-    bpy.ops.object.mode_set(mode="EDIT")
-    ob.data.edit_bones.remove(ob.data.edit_bones[name])
-    bpy.ops.object.mode_set(mode="OBJECT")
+    delete_bone(ob, name)
     scenes.visit(FRAME + 1)
     scenes.visit(FRAME)
     ob.foot_ik.enabled = False
@@ -159,9 +163,7 @@ def test_a_bone_renamed_after_another_was_deleted_keeps_nothing_of_the_correctio
     scenes.visit(FRAME)
     before = scenes.channels(ob)
     live(ob)
-    bpy.ops.object.mode_set(mode="EDIT")
-    ob.data.edit_bones.remove(ob.data.edit_bones["upper_arm.L"])
-    bpy.ops.object.mode_set(mode="OBJECT")
+    delete_bone(ob, "upper_arm.L")
     scenes.visit(FRAME)
     ob.data.bones["thigh.R"].name = "Renamed"
     ob.foot_ik.enabled = False
@@ -197,9 +199,7 @@ def test_a_bone_deleted_after_another_scene_showed_the_rig_leaves_the_others_as_
     other = bpy.data.scenes.new("Other")
     other.collection.objects.link(ob)
     scenes.visit(FRAME + 10, other)
-    bpy.ops.object.mode_set(mode="EDIT")
-    ob.data.edit_bones.remove(ob.data.edit_bones["hand.L"])
-    bpy.ops.object.mode_set(mode="OBJECT")
+    delete_bone(ob, "hand.L")
     ob.foot_ik.enabled = False
     before.pop("hand.L")
     assert scenes.channels(ob) == before
@@ -213,9 +213,7 @@ def test_what_takes_the_place_of_a_deleted_bone_keeps_nothing_of_the_correction(
     scenes.visit(FRAME)
     before = scenes.channels(ob)
     live(ob)
-    bpy.ops.object.mode_set(mode="EDIT")
-    ob.data.edit_bones.remove(ob.data.edit_bones["toe.L"])
-    bpy.ops.object.mode_set(mode="OBJECT")
+    delete_bone(ob, "toe.L")
     ob.foot_ik.enabled = False
     before.pop("toe.L")
     assert scenes.channels(ob) == before
