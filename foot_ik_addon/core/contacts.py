@@ -57,6 +57,8 @@ def find_contacts(fps: float, leg: Leg, sole: Sole) -> list[Contact]:
     """The plants of one foot, in order."""
     tracks = sole.tracks(leg)
     (heel, slow_heel), (ball, slow_ball) = (point_contact(tracks[:, i], fps) for i in (HEEL, BALL))
+    stands = heel | ball
+    heel, ball = (mask | touches(tracks[:, i], fps, stands) for mask, i in ((heel, HEEL), (ball, BALL)))
     either = close_gaps(heel | ball, GAP * fps)
     out = []
     for a, b in runs(either):
@@ -80,13 +82,25 @@ def point_contact(track: np.ndarray, fps: float) -> tuple[np.ndarray, np.ndarray
     flow = smoothed(velocity(track, fps), SMOOTH * fps)
     speed = np.linalg.norm(flow, axis=1)
     noise = max(SLOWEST, PACE * speed.mean())
-    height = track[:, 2] - own_floor(track[:, 2], speed < noise, fps)
-    low = height < BAND
+    low = track[:, 2] - own_floor(track[:, 2], speed < noise, fps) < BAND
     limit = slow_limit(speed, low & (np.abs(flow[:, 2]) < SLOWEST), noise)
     slow = low & (speed < limit)
     mask = close_gaps(hysteresis(slow, low & (speed < LEAVE * limit)), GAP * fps) & low
     mask = drop_short(mask, SHORTEST * fps)
     return mask, mask & slow & (track[:, 2] < np.percentile(track[:, 2], FLOOR_SHARE) + BAND)
+
+
+def touches(track: np.ndarray, fps: float, stands: np.ndarray) -> np.ndarray:
+    """(F,) bool: the lowest frames of steps so quick that no frame shows the foot at rest: those in which a point with
+    this track (F, 3) dips to its floor, slower than it is on average, and away from where the foot `stands` (F,)."""
+    speed = np.linalg.norm(velocity(track, fps), axis=1)
+    height = track[:, 2] - np.percentile(track[:, 2], FLOOR_SHARE)
+    out, near = np.zeros_like(stands), round(GAP * fps)
+    for a, b in runs(height < BAND):
+        f = a + int(np.argmin(height[a:b]))
+        if 0 < a and b < len(out) and speed[f] < speed.mean() and not stands[max(a - near, 0) : b + near].any():
+            out[f] = True
+    return out
 
 
 def own_floor(height: np.ndarray, stands: np.ndarray, fps: float) -> np.ndarray:

@@ -263,6 +263,17 @@ def test_a_clip_may_end_and_begin_while_a_foot_is_in_the_air(before_landing, way
         assert part.any() and np.abs(part[way].astype(int) - whole[way][:cut]).sum() <= 1
 
 
+@pytest.mark.parametrize("time", (0.16, 0.14))
+def test_steps_too_quick_for_a_frame_that_shows_the_foot_at_rest(time):
+    """Feet of cartoon runs touch the ground for a tenth of a second, which is two frames of 24 a second."""
+    walk = walks.run(fps=24, time=time, swing=1.7, lift=0.4, seconds=2.0)
+    touched = [(p.land + p.leave) / 2 * walk.fps for p in walk.prints[LEFT] if 0 < p.land and p.leave < 2.0]
+    contacts = found(walk, LEFT)
+    assert len(touched) >= 5
+    for middle in touched:
+        assert sum(c.start - 1.5 < middle < c.stop + 0.5 for c in contacts) == 1
+
+
 def test_one_step_of_a_run_that_slips_is_a_step():
     """A tenth of the speed at which feet get about is nothing: 0.25 m/s, of a run at 3 m/s."""
     walk = walks.run(fps=60)
