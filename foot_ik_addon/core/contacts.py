@@ -98,7 +98,7 @@ def touches(track: np.ndarray, fps: float, stands: np.ndarray) -> np.ndarray:
     out, near = np.zeros_like(stands), round(GAP * fps)
     for a, b in runs(height < BAND):
         f = a + int(np.argmin(height[a:b]))
-        if 0 < a and b < len(out) and speed[f] < speed.mean() and not stands[max(a - near, 0) : b + near].any():
+        if a > 0 and b < len(out) and speed[f] < speed.mean() and not stands[max(a - near, 0) : b + near].any():
             out[f] = True
     return out
 

@@ -88,10 +88,10 @@ def make_plan(clip: Clip, ground: Ground, options: Options) -> Plan:
     forward = facing(clip)
     soles = [find_sole(clip, leg, forward) for leg in clip.legs]
     rides = rides_of(clip, soles, ground)
-    if np.any(rides):  # feet are stillest where they stand on what they go along with
-        legs = [travelling(leg, -ride) for leg, ride in zip(clip.legs, rides, strict=True)]
-        soles = [find_sole(clip, leg, forward) for leg in legs]
     drift = treadmill(clip, soles, rides)
+    if np.any(rides) or np.any(drift):  # feet are stillest where they stand on what they go along with
+        legs = [travelling(leg, -ride - belt(clip, drift)) for leg, ride in zip(clip.legs, rides, strict=True)]
+        soles = [find_sole(clip, leg, forward) for leg in legs]
     contacts, prints = planted(clip, soles, rides, drift, ground, options)
     loop = find_loop(clip, soles, prints, ground)
     if loop is not None:
@@ -115,9 +115,8 @@ def planted(
     """Contacts of every leg, found and edited, and their footprints; on a belt that drifts no foot is locked, nor where
     the ground slips away under it and the user does not ask for it."""
     contacts = []
-    belt = np.arange(len(clip))[:, None] / clip.fps * drift
     for i, (leg, sole, ride) in enumerate(zip(clip.legs, soles, rides, strict=True)):
-        found = find_contacts(clip.fps, travelling(leg, -belt - ride), sole)
+        found = find_contacts(clip.fps, travelling(leg, -ride - belt(clip, drift)), sole)
         found = [replace(c, locked=False) for c in found] if np.any(drift) else found
         contacts.append(edited(found, list(options.edits[i]), len(clip)) if i < len(options.edits) else found)
     prints = lay_footprints(clip, soles, contacts, ground, options.limits, rides)
@@ -291,6 +290,11 @@ def treadmill(clip: Clip, soles: list[Sole], rides: list[np.ndarray]) -> np.ndar
     steady = np.median(np.linalg.norm(flow - belt, axis=1)) < 0.4 * speed
     travel = np.linalg.norm((clip.pelvis[-1] - clip.pelvis[0])[:2]) * clip.fps / max(len(clip) - 1, 1)
     return belt if speed > TREADMILL and steady and travel < 0.25 * speed else np.zeros(3)
+
+
+def belt(clip: Clip, drift: np.ndarray) -> np.ndarray:
+    """(F, 3): the way of a belt with the velocity `drift` (3,)."""
+    return np.arange(len(clip))[:, None] / clip.fps * drift
 
 
 def travelling(leg: Leg, way: np.ndarray) -> Leg:

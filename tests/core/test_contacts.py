@@ -267,7 +267,7 @@ def test_a_clip_may_end_and_begin_while_a_foot_is_in_the_air(before_landing, way
 def test_steps_too_quick_for_a_frame_that_shows_the_foot_at_rest(time):
     """Feet of cartoon runs touch the ground for a tenth of a second, which is two frames of 24 a second."""
     walk = walks.run(fps=24, time=time, swing=1.7, lift=0.4, seconds=2.0)
-    touched = [(p.land + p.leave) / 2 * walk.fps for p in walk.prints[LEFT] if 0 < p.land and p.leave < 2.0]
+    touched = [(p.land + p.leave) / 2 * walk.fps for p in walk.prints[LEFT] if p.land > 0 and p.leave < 2.0]
     contacts = found(walk, LEFT)
     assert len(touched) >= 5
     for middle in touched:

@@ -231,6 +231,16 @@ def test_a_character_that_walks_on_the_spot_is_told_and_not_locked():
         assert not make_plan(clip_of(other), grounds.flat(), options()).in_place
 
 
+def test_soles_of_a_walk_on_the_spot_are_those_of_the_walk():
+    """On the spot a foot is stillest where it turns back, in the air."""
+    walk = walks.stride(4)
+    there, here = (clip_of(replace(walk, belt=belt)) for belt in ((0.0, 0.0), (0.0, -1.2)))
+    travelling, on_the_spot = (make_plan(clip, grounds.flat(), options()) for clip in (there, here))
+    assert on_the_spot.in_place
+    for a, b, leg in zip(travelling.soles, on_the_spot.soles, here.legs, strict=True):
+        np.testing.assert_allclose(b.tracks(leg)[..., 2], a.tracks(leg)[..., 2], atol=1 * MM)
+
+
 def test_a_character_that_walks_on_the_spot_still_follows_the_ground():
     ground = grounds.slope(10)
     out = planted(clip_of(walks.stride(8, belt=(0.0, -1.2))), ground)
