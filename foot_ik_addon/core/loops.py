@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 SAME = 1e-3
 """Legs: the pose and the ground at the end are those at the beginning to within this."""
-AROUND = 2.0
-"""Seconds that are planned before and after the clip: the longest stride, and as long as the pelvis feels its ends."""
+AROUND = 3.0
+"""Seconds that are planned before and after the clip: the longest stride, and as long as the pelvis feels its ends (ten
+of its time constants)."""
 SHORTEST = 0.2
 """Seconds: what lasts less is no loop."""
 

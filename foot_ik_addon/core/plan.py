@@ -279,9 +279,8 @@ def treadmill(clip: Clip, soles: list[Sole], rides: list[np.ndarray]) -> np.ndar
     flow = []
     for leg, sole, ride in zip(clip.legs, soles, rides, strict=True):
         ball = sole.tracks(leg)[:, BALL] - ride
-        v = velocity(ball, clip.fps)
         low = ball[:, 2] < np.percentile(ball[:, 2], 2) + BAND
-        flow.append(v[low & (np.abs(v[:, 2]) < TREADMILL)])
+        flow.append(velocity(ball, clip.fps)[low])
     flow = np.concatenate(flow) * (1, 1, 0)
     if len(flow) < 3:  # a single cycle of a cartoon walk has no more
         return np.zeros(3)
