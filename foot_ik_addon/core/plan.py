@@ -90,7 +90,7 @@ def make_plan(clip: Clip, ground: Ground, options: Options) -> Plan:
     rides = rides_of(clip, soles, ground)
     drift = treadmill(clip, soles, rides)
     if np.any(rides) or np.any(drift):  # feet are stillest where they stand on what they go along with
-        legs = [travelling(leg, -ride - belt(clip, drift)) for leg, ride in zip(clip.legs, rides, strict=True)]
+        legs = [travelling(leg, -ride - way_of_belt(clip, drift)) for leg, ride in zip(clip.legs, rides, strict=True)]
         soles = [find_sole(clip, leg, forward) for leg in legs]
     contacts, prints = planted(clip, soles, rides, drift, ground, options)
     loop = find_loop(clip, soles, prints, ground)
@@ -116,7 +116,7 @@ def planted(
     the ground slips away under it and the user does not ask for it."""
     contacts = []
     for i, (leg, sole, ride) in enumerate(zip(clip.legs, soles, rides, strict=True)):
-        found = find_contacts(clip.fps, travelling(leg, -ride - belt(clip, drift)), sole)
+        found = find_contacts(clip.fps, travelling(leg, -ride - way_of_belt(clip, drift)), sole)
         found = [replace(c, locked=False) for c in found] if np.any(drift) else found
         contacts.append(edited(found, list(options.edits[i]), len(clip)) if i < len(options.edits) else found)
     prints = lay_footprints(clip, soles, contacts, ground, options.limits, rides)
@@ -276,22 +276,24 @@ def facing(clip: Clip) -> np.ndarray:
 def treadmill(clip: Clip, soles: list[Sole], rides: list[np.ndarray]) -> np.ndarray:
     """(3,): the velocity of the belt that an in-place cycle walks on; zero where the character travels or stands, or
     there is a belt: then its feet go along with that, by `rides` (F, 3)."""
-    flow = []
+    flow, speeds = [], []
     for leg, sole, ride in zip(clip.legs, soles, rides, strict=True):
         ball = sole.tracks(leg)[:, BALL] - ride
-        low = ball[:, 2] < np.percentile(ball[:, 2], 2) + BAND
-        flow.append(velocity(ball, clip.fps)[low])
+        v = velocity(ball, clip.fps)
+        flow.append(v[ball[:, 2] < np.percentile(ball[:, 2], 2) + BAND])
+        speeds.append(np.linalg.norm(v, axis=1))
     flow = np.concatenate(flow) * (1, 1, 0)
     if len(flow) < 3:  # a single cycle of a cartoon walk has no more
         return np.zeros(3)
     belt = np.median(flow, 0)
     speed = np.linalg.norm(belt)
     steady = np.median(np.linalg.norm(flow - belt, axis=1)) < 0.4 * speed
+    restless = np.median(speeds) > 0.25 * speed  # feet on a belt go all the time
     travel = np.linalg.norm((clip.pelvis[-1] - clip.pelvis[0])[:2]) * clip.fps / max(len(clip) - 1, 1)
-    return belt if speed > TREADMILL and steady and travel < 0.25 * speed else np.zeros(3)
+    return belt if speed > TREADMILL and steady and restless and travel < 0.25 * speed else np.zeros(3)
 
 
-def belt(clip: Clip, drift: np.ndarray) -> np.ndarray:
+def way_of_belt(clip: Clip, drift: np.ndarray) -> np.ndarray:
     """(F, 3): the way of a belt with the velocity `drift` (3,)."""
     return np.arange(len(clip))[:, None] / clip.fps * drift
 

@@ -227,6 +227,8 @@ def test_a_character_that_walks_on_the_spot_is_told_and_not_locked():
     assert not any(c.locked for foot in out.plan.contacts for c in foot)
     assert moved_most(out.before, out.after) < 1e-6
     assert not any(result(name, "up").plan.in_place for name in WALKS)
+    run = walks.run(8, time=0.16, swing=1.7, lift=0.4, fps=24, belt=(0.0, -6.0))
+    assert make_plan(clip_of(run), grounds.flat(), options()).in_place
     for other in (walks.standing(2.0), walks.kick(), walks.stride(skate=0.4), walks.stride(skate=0.8)):
         assert not make_plan(clip_of(other), grounds.flat(), options()).in_place
 
