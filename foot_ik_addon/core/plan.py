@@ -189,12 +189,12 @@ def follow_locked(
     balls = [points[:, BALL] for points in tracks]
     first = [carried_over(clip, *foot, 0.0) for foot in held]
     body = pelvis_curve(*pelvis_tube(clip, balls, prints, first, reach, options), clip.fps)
-    out = []
-    for leg, sole, points, foot, hold in zip(clip.legs, soles, tracks, prints, held, strict=True):
-        motion = carried_over(clip, *hold, body[:, None] * UP)
-        after = motion.of_sole(points, sole, leg)
-        clear = clear_swings(clip, points, after, standing(foot, len(clip)), ground)
-        out.append(motion._replace(move=motion.move + clear))
+    out = [carried_over(clip, *foot, body[:, None] * UP) for foot in held]
+    highest = np.max([motion.move[:, 2] for motion in out], axis=0)
+    for i, (leg, sole, points, foot) in enumerate(zip(clip.legs, soles, tracks, prints, strict=True)):
+        after = out[i].of_sole(points, sole, leg)
+        clear = clear_swings(clip, points, after, standing(foot, len(clip)), highest, ground)
+        out[i] = out[i]._replace(move=out[i].move + clear)
     body = pelvis_curve(*pelvis_tube(clip, balls, prints, out, reach, options, body), clip.fps)
     sink = np.zeros_like(body)
     if lean.any():

@@ -31,11 +31,14 @@ CALM = 0.02
 """Seconds by which a path is blurred before it is delayed, so that the jitter of captured feet is not played twice."""
 
 
-def clear_swings(clip: Clip, before: np.ndarray, after: np.ndarray, standing: np.ndarray, ground: Ground) -> np.ndarray:
+def clear_swings(
+    clip: Clip, before: np.ndarray, after: np.ndarray, standing: np.ndarray, highest: np.ndarray, ground: Ground
+) -> np.ndarray:
     """(F, 3): motion to add to one foot so that its swings clear the ground.
 
     `before`, `after` (F, S, 3) are its sole points as animated and as corrected so far, `standing` (F,) bool. What the
-    clip itself cuts of its flat floor is not made good.
+    clip itself cuts of its flat floor is not made good. `highest` (F,) is how high a foot is moved: from there ground is
+    looked for too, since one that does not land before the clip ends may be far below it.
     """
     out = np.zeros((len(clip), 3))
     own = np.maximum(-before[..., 2], 0)
@@ -43,25 +46,26 @@ def clear_swings(clip: Clip, before: np.ndarray, after: np.ndarray, standing: np
     for a, b in runs(~standing):
         frames = np.arange(max(a - 2, 0), min(b + 2, len(clip)))
         paths.append(Path(after[frames], own[frames], frames, (frames < a) | (frames >= b), clip.fps))
-    first = needs([(path, np.zeros((1, len(path.frames), 3))) for path in paths], ground)
+    first = needs([(path, np.zeros((1, len(path.frames), 3))) for path in paths], highest, ground)
     cutting = [(path, need) for path, need in zip(paths, first, strict=True) if need.max() > CUTS]
     shifts = [path.delayed(DELAYS) for path, _ in cutting]
-    others = needs([(path, ways[1:]) for (path, _), ways in zip(cutting, shifts, strict=True)], ground)
+    others = needs([(path, ways[1:]) for (path, _), ways in zip(cutting, shifts, strict=True)], highest, ground)
     for (path, need), ways, more in zip(cutting, shifts, others, strict=True):
         options = path.lifted(ways, np.concatenate([need, more]))
         out[path.frames] += options[path.roughness(options).argmin()]
     return out
 
 
-def needs(ways: list[tuple[Path, np.ndarray]], ground: Ground) -> list[np.ndarray]:
+def needs(ways: list[tuple[Path, np.ndarray]], highest: np.ndarray, ground: Ground) -> list[np.ndarray]:
     """For each path and its shifts (k, n, 3) what `Path.need` tells: the ground under all of them is asked for at
     once."""
     if not ways:
         return []
     points = [path.points + shifts[:, :, None] for path, shifts in ways]
     frames = [np.broadcast_to(path.frames[:, None], p.shape[:-1]) for (path, _), p in zip(ways, points, strict=True)]
-    above = np.concatenate([p.reshape(-1, 3) for p in points]) + (0, 0, HEADROOM)
-    heights = ground.below(above, np.concatenate([f.ravel() for f in frames]))[0]
+    above, at = np.concatenate([p.reshape(-1, 3) for p in points]), np.concatenate([f.ravel() for f in frames])
+    above[:, 2] = np.maximum(above[:, 2], highest[at]) + HEADROOM
+    heights = ground.below(above, at)[0]
     parts = np.split(heights, np.cumsum([f.size for f in frames])[:-1])
     return [path.need(p, part.reshape(p.shape[:-1])) for (path, _), p, part in zip(ways, points, parts, strict=True)]
 
@@ -88,7 +92,7 @@ class Path:
     """One swing with a few frames of the stance before and behind it."""
 
     def __init__(self, points: np.ndarray, own: np.ndarray, frames: np.ndarray, standing: np.ndarray, fps: float):
-        self.own, self.frames, self.standing, self.fps = own, frames, standing, fps
+        self.frames, self.standing, self.fps = frames, standing, fps
         self.track = points.mean(1)
         free = np.flatnonzero(~standing)
         since, until = np.arange(len(frames)) - (free[0] - 1), free[-1] + 1 - np.arange(len(frames))
@@ -96,7 +100,8 @@ class Path:
         until = until if free[-1] < len(frames) - 1 else np.full(len(frames), np.inf)
         self.off = quintic(np.minimum(since, until).clip(0, AWAY * fps) / (AWAY * fps))
         outward = normalized((points - points.mean(1, keepdims=True)) * (1, 1, 0))
-        self.points = points + MARGIN * self.off[:, None, None] * outward
+        wider = points + MARGIN * self.off[:, None, None] * outward
+        self.points, self.own = np.concatenate([points, wider], 1), np.tile(own, 2)
 
     @cached_property
     def middle(self) -> np.ndarray:

@@ -11,7 +11,7 @@ from core.walks import LEFT, clip_of
 from foot_ik_addon.core.clip import BALL, LEG, Leg
 from foot_ik_addon.core.correction import Motion
 from foot_ik_addon.core.plan import Plan, make_plan
-from foot_ik_addon.core.swing import kept_from_hip
+from foot_ik_addon.core.swing import clear_swings, kept_from_hip
 
 MM = 1e-3 * LEG
 
@@ -57,6 +57,29 @@ def test_a_box_in_the_way_is_cleared(height, fps, lock):
     air = ~s.stands
     assert s.lift[air].max() > 10 * MM, "there is something to clear"
     assert ground.gap(s.after)[air].min() > -1 * MM
+
+
+def test_a_heel_that_has_just_come_over_a_step_clears_it():
+    """Though the sole that is taken to be wider is not over it with its heel: that is still in front of the edge."""
+    count, dips = 20, 10
+    clip = walks.part(clip_of(walks.stride()), 0, count)
+    foot = np.array([[0.0, -0.2, 0.0], [0.0, 0.0, 0.1], [0.0, 0.1, 0.15]])
+    track = np.stack([foot + (0.0, 0.1 * f, 0.06 if f != dips else 0.04) for f in range(count)]) * LEG
+    edge = 0.1 * dips - 0.2 - 0.002
+    step = grounds.still(lambda x, y: np.where((y > edge) & (y < edge + 0.25), 0.05, 0.0))
+    stands = np.isin(np.arange(count), (0, count - 1))
+    lift = clear_swings(clip, np.maximum(track, 0.0), track, stands, np.zeros(count), step)
+    assert step.gap(track)[dips].min() < -9 * MM
+    assert step.gap(track + lift[:, None])[dips].min() > -0.1 * MM
+
+
+@pytest.mark.parametrize("time, length", [(0.28, 0.6), (0.25, 0.75)])
+def test_a_foot_that_does_not_land_before_the_clip_ends_clears_the_stairs(time, length):
+    """It comes from a footprint that may be half a leg lower than the steps over which it is by then."""
+    ground = grounds.stairs()
+    s = swung(walks.stride(8, length=length, time=time), ground)
+    assert not s.stands[-3:].any()
+    assert ground.gap(s.after)[~s.stands].min() > -1 * MM
 
 
 def test_the_lift_begins_before_the_box_and_ends_behind_it():
