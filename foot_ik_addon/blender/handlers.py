@@ -22,9 +22,10 @@ def corrected(objects: Iterable[bpy.types.Object]) -> list[bpy.types.Object]:
 def before_frame(scene: bpy.types.Scene, *_: object) -> None:
     """Hand the animated pose to Blender's evaluation."""
     rigs = corrected(scene.objects)
-    for ob in rigs:
-        blender.live.restore(ob)
     if rigs:
+        edited = is_edited(scene)
+        for ob in rigs:
+            blender.live.restore(ob, edited)
         come_first()
 
 
@@ -50,10 +51,16 @@ def after_frame(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
 def before_edit(scene: bpy.types.Scene, *_: object) -> None:
     """Hand the animated pose to Blender where it animates a frame anew and calls no frame handler: keys were edited,
     or another window shows the scene by another view layer."""
-    graphs = [layer.depsgraph for layer in scene.view_layers]
-    if any(graph and graph.id_type_updated("ACTION") for graph in graphs) or is_behind(scene):
+    edited = is_edited(scene)
+    if edited or is_behind(scene):
         for ob in corrected(scene.objects):
-            blender.live.restore(ob)
+            blender.live.restore(ob, edited)
+
+
+def is_edited(scene: bpy.types.Scene) -> bool:
+    """Whether keys were edited since Blender has evaluated a scene."""
+    graphs = [layer.depsgraph for layer in scene.view_layers]
+    return any(graph and graph.id_type_updated("ACTION") for graph in graphs)
 
 
 def is_behind(scene: bpy.types.Scene) -> bool:
