@@ -18,6 +18,8 @@ PAUSE = 0.5
 """Seconds without an edit."""
 MOST_FRAMES = 500
 """A plan of these takes about as long as the pause."""
+MOST_FACES = 100_000
+"""So does building the surface of a ground of so many, as each stroke of a sculptor asks for."""
 DRAGGING = {"BLOCKING", "GRAB_CURSOR"}
 """Options of operators that run while the user drags or types."""
 _last = 0.0
@@ -81,6 +83,8 @@ def replan(scene: bpy.types.Scene, ob: bpy.types.Object) -> bool:
     try:
         curves = blender.curves
         if curves.obstacle(scene, ob, blender.rig.read_rig(ob)) or curves.ground_obstacle(scene, ob):
+            return False
+        if blender.ground.new_faces(scene, ob) > MOST_FACES:
             return False
         for _ in blender.planning.plan_clip(scene, ob):
             pass
