@@ -38,7 +38,7 @@ class Held(NamedTuple):
         return Held(names, places, modes, self.animated[rows], self.shown[rows], self.frame, self.pace)
 
 
-NOTHING = Held((), (), (), *np.empty((2, 0, 10), np.float32), 0.0, 1.0)
+NOTHING = Held((), (), (), *np.empty((2, 0, 10), np.float32), frame=0.0, pace=1.0)
 
 
 def keep(ob: bpy.types.Object, held: Held) -> None:
@@ -68,7 +68,7 @@ def read_held(ob: bpy.types.Object) -> Held:
         return NOTHING
     frame, pace, text = text.split(" ")
     values = np.frombuffer(base64.b64decode(text), np.float32).reshape(2, -1, 10)
-    return Held(*columns_of(line), *values, float(frame), float(pace))
+    return Held(*columns_of(line), *values, frame=float(frame), pace=float(pace))
 
 
 def still_there(ob: bpy.types.Object, held: Held) -> tuple[Held, list[int]]:

@@ -18,7 +18,7 @@ from mathutils import Matrix
 from .apply import Channels, Request, corrected_channels, read_weights, remember, request_of, saved_plan
 from .channels import LOCATION, ROTATION, SCALE, BoneChannels, four, in_mode
 from .flush import flush, give_back, is_flushed
-from .handlers import corrected
+from .handlers import awake, corrected
 from .held import Held, given_back, keep, read_held, still_there
 from .keyed import take_out
 from .refusals import baked_frames
@@ -142,7 +142,7 @@ def wanted(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, frame: float, f
 
 def show(ob: bpy.types.Object, rig: Rig, channels: Channels, depsgraph: bpy.types.Depsgraph) -> None:
     """Write the first frame of corrected channels into the pose; keep what its bones held, and what they hold now."""
-    if not is_flushed(depsgraph):
+    if not is_flushed(ob, depsgraph):
         flush(ob, ob.evaluated_get(depsgraph))
     names = ob.pose.bones.keys()
     at = [names.index(name) for name in rig.bones]
@@ -209,5 +209,6 @@ def refresh(ob: bpy.types.Object) -> None:
 
 def switch(ob: bpy.types.Object) -> None:
     """Follow the `enabled` property."""
+    awake()
     problems.pop(ob.session_uid, None)
     refresh(ob)

@@ -211,3 +211,4 @@ def clear(ob: bpy.types.Object) -> None:
         elif not prop.is_readonly:
             ob.foot_ik.property_unset(prop.identifier)
     ob.property_unset("foot_ik")
+    ob.pop("foot_ik", None)  # which Blender 5.0 leaves behind in files of earlier ones

@@ -12,7 +12,7 @@ import bpy
 from bpy.app.handlers import persistent
 
 from .. import blender
-from ..blender.handlers import corrected
+from ..blender.handlers import rigs_in
 
 PAUSE = 0.5
 """Seconds without an edit."""
@@ -32,7 +32,7 @@ for two scenes, is not tried again and again."""
 @persistent
 def after_edit(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     """Follow what Blender evaluates anew."""
-    if depsgraph.mode != "RENDER" and corrected(scene.objects):
+    if depsgraph.mode != "RENDER" and rigs_in(scene):
         edited()
 
 
@@ -56,7 +56,7 @@ def after_pause() -> float | None:
     if rest > 0 or is_busy():
         return max(rest, PAUSE / 2)
     scenes = {window.scene for window in bpy.context.window_manager.windows}
-    rigs = [(scene, ob) for scene in scenes if (live := corrected(scene.objects))
+    rigs = [(scene, ob) for scene in scenes if (live := rigs_in(scene))
             for ob in blender.live.live_rigs(live)]
     if sum(replan(scene, ob) for scene, ob in rigs):
         for area in (area for window in bpy.context.window_manager.windows for area in window.screen.areas):

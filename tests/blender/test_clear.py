@@ -58,3 +58,11 @@ def test_setting_up_anew_after_clear_gives_the_same_pose():
     bpy.ops.foot_ik.plan()
     ob.foot_ik.enabled = True
     assert scenes.gaps(scenes.shown(ob, 20), pose).max() < 1e-6
+
+
+def test_what_blender_5_keeps_of_the_settings_of_an_older_file_goes_too():
+    """Settings were custom properties before; they are copied when such a file is opened, and the old ones stay."""
+    ob = scenes.walker("slope")
+    ob["foot_ik"] = {"plan": "of an older file"}
+    assert bpy.ops.foot_ik.clear() == {"FINISHED"}
+    assert "foot_ik" not in ob
