@@ -17,7 +17,7 @@ from .channels import in_mode, rotation_path
 from .clips import sample_clip
 from .compat import animated_bag, assign_action, ensured_bag, ensured_fcurve, slot_identifier, use_slot
 from .controls import find_controls
-from .fingerprint import fingerprint
+from .fingerprint import clip_mark, fingerprint, plays_planned
 from .ground import MeshGround
 from .keys import BEZIER, LINEAR, Keys, audible, goes_round, key_modifiers, merge_keys
 from .planning import Steps
@@ -45,7 +45,7 @@ def bake(scene: bpy.types.Scene, ob: bpy.types.Object, start: int, end: int, ste
     with live.suspended(ob), settings_kept(ob), animation_kept(ob):
         rig = read_rig(ob, find_controls(scene, ob, rig, frames))
         refuse_unmovable(ob, rig)
-        ground, old = MeshGround(ob), report_to_follow(ob, rig)
+        ground, old, planned = MeshGround(ob), report_to_follow(ob, rig), plays_planned(ob)
         channels, sample, weights = yield from corrected_clip(scene, ob, rig, frames, ground if old else None)
         report = old and bake_report(ob, rig, sample, live.scene_fps(scene), ground, channels.corrected, weights, old)
         keys = keys_of(ob, rig, channels, sample, *animated_values(scene, ob, rig, (start, start - 1, end + 1)))
@@ -61,6 +61,8 @@ def bake(scene: bpy.types.Scene, ob: bpy.types.Object, start: int, end: int, ste
             ob.foot_ik.baked.use_fake_user = True
         ob.foot_ik.baked = data.action
         note_baked(data.action, start, end)
+        if planned:  # what is not baked yet can be, by the same plan
+            ob.foot_ik.planned += f"\n{clip_mark(ob)}"
         if target == "NLA":
             push_up(data)
         ob.foot_ik.enabled = False

@@ -13,7 +13,7 @@ from . import detect, live
 from .apply import options_of
 from .clips import sample_clip
 from .controls import find_controls
-from .fingerprint import fingerprint
+from .fingerprint import clip_mark, fingerprint
 from .floor import propose_floor
 from .ground import MeshGround
 from .prints import Instancers, pack_prints
@@ -94,7 +94,7 @@ def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
             item.sole = pack_sole(sole)
         list_contacts(ob, plan, frames[0])
         settings.footprints = pack_prints(plan, frames[0], ground, instancers, sample.carrier, unit)
-        settings.fingerprint = fingerprint(scene, ob)
+        settings.fingerprint, settings.planned = fingerprint(scene, ob), clip_mark(ob)
         keep_report(ob, report, settings.fingerprint)
     return notes
 

@@ -247,6 +247,28 @@ def test_what_is_changed_after_planning_makes_the_plan_stale_and_nothing_worse(o
 
 # Other files
 
+def test_another_action_is_not_corrected_by_the_plan(ob):
+    """As when all actions of a character are exported one after the other."""
+    walk, frames = ob.animation_data.action, (10, 30, 46)
+    stand = walk.copy()
+    for curve in scenes.curves(stand).values():
+        for key in curve.keyframe_points:
+            key.co.y = key.handle_left.y = key.handle_right.y = curve.keyframe_points[0].co.y
+    scenes.play(ob, stand)
+    raw = scenes.shown_over(ob, frames)
+    live(ob)
+    assert scenes.gaps(scenes.shown_over(ob, frames), raw).max() < 0.01, "it stands where the slope begins"
+    walk.name = "Renamed"
+    scenes.play(ob, walk)
+    pose = scenes.shown(ob, 46)
+    assert scenes.gaps(pose, raw[-1]).max() > 0.1
+    bpy.ops.foot_ik.bake(frame_end=20)
+    for action in (ob.animation_data.action, walk, walk.copy()):
+        scenes.play(ob, action)
+        ob.foot_ik.enabled = True
+        assert scenes.gaps(scenes.shown(ob, 46), pose).max() < 1e-4, action.name
+
+
 def test_appended_into_another_file_it_is_corrected_as_before(ob, tmp_path):
     before = scenes.channels(ob)
     pose = live(ob)
