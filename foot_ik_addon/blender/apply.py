@@ -16,7 +16,6 @@ from ..core.plan import Options, Plan, follow
 from ..core.pose import Corrected, LegJob, Rows, correct, joined_rows, local_turns, weighted
 from ..core.rest import Limits
 from ..core.rotations import IDENTITY, rotate, transform
-from .fingerprint import plays_planned
 from .ground import MeshGround
 from .handles import PLACE, POLE, Handle
 from .refusals import refuse_missing_collection, refuse_unturned
@@ -113,13 +112,7 @@ def joined_weights(weights: list[Weights]) -> Weights:
 
 
 def saved_plan(ob: bpy.types.Object, rig: Rig) -> SavedPlan | None:
-    """The plan of an object, or None where there is none for the action that it plays and its legs as they are set up
-    now."""
-    return plan_for(ob, rig) if plays_planned(ob) else None
-
-
-def plan_for(ob: bpy.types.Object, rig: Rig) -> SavedPlan | None:
-    """The same, whatever action is played."""
+    """The plan of an object, or None where there is none for its legs as they are set up now."""
     text = ob.foot_ik.plan  # read once: of a long clip it is megabytes
     saved = unpack_plan(text) if text else None
     return saved if saved and set(saved.legs) >= {leg.foot for leg in rig.legs} else None
@@ -249,7 +242,7 @@ def shown_before(ob: bpy.types.Object, modes: tuple[str, ...]) -> list[tuple[flo
     remembered; (bones, 10) of the bones of its rig, in these rotation modes."""
     try:
         rig = read_rig(ob)
-        saved = plan_for(ob, rig)
+        saved = saved_plan(ob, rig)
     except Refusal:
         return []
     return [

@@ -9,7 +9,7 @@ from functools import cache
 import bpy
 import numpy as np
 
-from .compat import Bag, animated_bag, is_muted, slot_identifier, strip_bag
+from .compat import Bag, animated_bag, is_muted, strip_bag
 from .handlers import with_sets
 from .keys import BEZIER, NUMBERS
 from .pieces import SURFACES, holders, is_worn
@@ -55,44 +55,6 @@ def fingerprint(scene: bpy.types.Scene, ob: bpy.types.Object) -> str:
     for _, moved in sorted(carried([ob, *around.values()]).items()):
         add_animation(add, moved)
     return digest.hexdigest()
-
-
-def clip_mark(ob: bpy.types.Object) -> str:
-    """A digest of the curves of the action that an object plays, and its name; empty where it plays none."""
-    data = ob.animation_data
-    if data is None or data.action is None:
-        return ""
-    digest = hashlib.sha1(usedforsecurity=False)
-    add_bag(lambda *values: digest.update(repr(values).encode()), animated_bag(data))
-    return f"{digest.hexdigest()} {name_of_clip(data)}"
-
-
-def name_of_clip(data: bpy.types.AnimData) -> str:
-    """The active action and its slot, in one line."""
-    return repr((data.action.name_full, slot_identifier(data)))
-
-
-_planned: dict[tuple, bool] = {}
-"""{session_uids of an object and its action, `FootIKSettings.planned`: whether the plan was made for its curves}"""
-
-
-def plays_planned(ob: bpy.types.Object) -> bool:
-    """Whether the action that an object plays is the one that it was planned with or a bake of that, by their names, or
-    a copy.
-
-    A character has many actions, and exporters play them one after the other. What is edited stays the one planned.
-    """
-    planned, data = ob.foot_ik.planned, ob.animation_data
-    if not planned or data is None or data.action is None:
-        return True
-    name = name_of_clip(data)
-    marks = [mark.partition(" ") for mark in planned.split("\n")]
-    if any(known == name for *_, known in marks):
-        return True
-    key = ob.session_uid, data.action.session_uid, planned
-    if key not in _planned:
-        _planned[key] = clip_mark(ob).partition(" ")[0] in [digest for digest, *_ in marks]
-    return _planned[key]
 
 
 def carried(obs: list[bpy.types.Object]) -> dict[str, bpy.types.Object]:

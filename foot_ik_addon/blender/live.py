@@ -15,12 +15,13 @@ import bpy
 import numpy as np
 from mathutils import Matrix
 
-from .apply import Channels, Request, corrected_channels, read_weights, remember, request_of, saved_plan
+from .apply import Channels, Request, corrected_channels, read_weights, remember, request_of
 from .channels import LOCATION, ROTATION, SCALE, BoneChannels, four, in_mode
 from .flush import flush, give_back, is_flushed
 from .handlers import awake, corrected
 from .held import Held, given_back, keep, read_held, still_there
 from .keyed import take_out
+from .planned import plan_of_clip
 from .refusals import baked_frames
 from .rig import Refusal, Rig, read_rig
 from .sampling import layers_of, read_frame
@@ -137,7 +138,7 @@ def wanted(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, frame: float, f
     rig, weights = read_rig(ob), read_weights(evaluated)
     if not (weights.position.any() or weights.rotation.any()):
         return None
-    return request_of(ob, rig, read_frame(ob, rig, depsgraph, frame), fps, saved_plan(ob, rig), weights, depsgraph)
+    return request_of(ob, rig, read_frame(ob, rig, depsgraph, frame), fps, plan_of_clip(ob, rig), weights, depsgraph)
 
 
 def show(ob: bpy.types.Object, rig: Rig, channels: Channels, depsgraph: bpy.types.Depsgraph) -> None:

@@ -13,9 +13,10 @@ from . import detect, live
 from .apply import options_of
 from .clips import sample_clip
 from .controls import find_controls
-from .fingerprint import clip_mark, fingerprint
+from .fingerprint import fingerprint
 from .floor import propose_floor
 from .ground import MeshGround
+from .planned import marked
 from .prints import Instancers, pack_prints
 from .refusals import constraint_check, refuse_baked, refuse_missing_collection, refuse_unmovable, writable_or_refuse
 from .reporting import keep_report, plan_report
@@ -94,7 +95,8 @@ def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
             item.sole = pack_sole(sole)
         list_contacts(ob, plan, frames[0])
         settings.footprints = pack_prints(plan, frames[0], ground, instancers, sample.carrier, unit)
-        settings.fingerprint, settings.planned = fingerprint(scene, ob), clip_mark(ob)
+        settings.planned = marked(ob, rig, sample, unit, live.curve_pace(scene))
+        settings.fingerprint = fingerprint(scene, ob)
         keep_report(ob, report, settings.fingerprint)
     return notes
 
