@@ -380,3 +380,22 @@ def test_a_character_in_a_linked_collection_instance_is_left_alone(library):
         scenes.visit(frame)
     bpy.context.view_layer.objects.active = empty
     assert not bpy.ops.foot_ik.plan.poll()
+
+
+def test_an_override_that_blender_saves_by_itself_has_its_plan(tmp_path, addon):
+    """Auto Save calls no handler; in the file bones without keys hold what was shown, until the add-on opens it."""
+    ob = override(linked_in(scenes.walker("slope", ready=False, prepare=unkeyed), tmp_path))
+    bpy.ops.foot_ik.detect_legs()
+    bpy.ops.foot_ik.plan()
+    scenes.visit(FRAME)
+    raw = scenes.shown(ob)
+    pose = live(ob)
+    before_save = addon("blender.handlers").before_save
+    bpy.app.handlers.save_pre.remove(before_save)
+    scenes.save(tmp_path / "auto.blend")
+    bpy.app.handlers.save_pre.insert(0, before_save)
+    scenes.load(tmp_path / "auto.blend")
+    ob = next(o for o in bpy.data.objects if o.type == "ARMATURE" and o.override_library)
+    assert scenes.gaps(scenes.shown(ob), pose).max() < SAME
+    ob.foot_ik.enabled = False
+    assert scenes.gaps(scenes.shown(ob), raw).max() < SAME
