@@ -1,6 +1,8 @@
 """What people do with a file around the correction: undo, edits, duplicates, other files."""
 from __future__ import annotations
 
+from pathlib import Path
+
 import bpy
 import numpy as np
 import pytest
@@ -399,3 +401,19 @@ def test_an_override_that_blender_saves_by_itself_has_its_plan(tmp_path, addon):
     assert scenes.gaps(scenes.shown(ob), pose).max() < SAME
     ob.foot_ik.enabled = False
     assert scenes.gaps(scenes.shown(ob), raw).max() < SAME
+
+
+def test_an_override_whose_library_is_missing_is_refused_by_its_name(tmp_path):
+    ob = override(linked_in(scenes.walker("slope"), tmp_path))
+    ob.foot_ik.enabled = True
+    scenes.save(tmp_path / "shot.blend")
+    (library,) = bpy.data.libraries
+    Path(bpy.path.abspath(library.filepath)).unlink()
+    scenes.load(tmp_path / "shot.blend")
+    ob = next(o for o in bpy.data.objects if o.override_library and not o.library)
+    bpy.context.view_layer.objects.active = ob
+    scenes.visit(FRAME)
+    for operator in (bpy.ops.foot_ik.plan, bpy.ops.foot_ik.bake):
+        with pytest.raises(RuntimeError, match="is missing: bring its library"):
+            operator()
+    assert ob.foot_ik.plan
