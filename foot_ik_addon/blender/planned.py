@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import bpy
 import numpy as np
@@ -10,6 +11,7 @@ from ..core.rotations import transform
 from .apply import saved_plan
 from .compat import slot_identifier
 from .curves import obstacle_on, read_curves
+from .flush import flat
 from .rig import Rig
 from .sampling import Sample
 from .store import SavedPlan
@@ -20,7 +22,7 @@ NEAR = 0.01
 """Legs by which the joints of the same motion may differ."""
 
 _same: dict[tuple, bool] = {}
-"""{session_uids of an object and its action, `FootIKSettings.planned`: whether the action has the motion planned}"""
+"""{session_uid of an object, what it plays, `FootIKSettings.planned`: whether that is what was planned}"""
 
 
 def plan_of_clip(ob: bpy.types.Object, rig: Rig) -> SavedPlan | None:
@@ -30,17 +32,38 @@ def plan_of_clip(ob: bpy.types.Object, rig: Rig) -> SavedPlan | None:
 
 
 def plays_planned(ob: bpy.types.Object, rig: Rig, unit: float) -> bool:
-    """Whether the action that an object plays is the one that was planned or a bake of that, by their names, or has the
-    same motion; so what is edited stays the one planned. Where F-curves do not tell, it is.
+    """Whether an object plays an action that was planned or a bake of that, by their names, or one of the same motion;
+    so what is edited stays the one planned. Where F-curves do not tell the motion, an action is taken for that.
     """
     planned, data = ob.foot_ik.planned, ob.animation_data
-    if not planned or data is None or data.action is None:
+    names = names_of(data) if planned and data else ()
+    if not names:
         return True
-    key = ob.session_uid, data.action.session_uid, name_of(data), planned
+    key = ob.session_uid, names, planned
     if key not in _same:
         mark = json.loads(planned)
-        _same[key] = list(name_of(data)) in mark["names"] or obstacle_on(ob, rig) != "" or moves_so(ob, rig, unit, mark)
+        if data.action is None:
+            known = {base(name) for name, _ in mark["names"]}
+            _same[key] = any(base(name) in known for name, _ in names)
+        else:
+            _same[key] = (any(list(name) in mark["names"] for name in names) or obstacle_on(ob, rig) != ""
+                          or moves_so(ob, rig, unit, mark))
     return _same[key]
+
+
+def names_of(data: bpy.types.AnimData) -> tuple[tuple[str, str | None], ...]:
+    """What plays: the active action and its slot, else those of the NLA strips."""
+    if data.action is not None:
+        return ((data.action.name_full, slot_identifier(data)),)
+    tracks = [track for track in data.nla_tracks if not track.mute] if data.use_nla else []
+    tracks = [track for track in tracks if track.is_solo] or tracks
+    strips = [strip for track in tracks for strip in flat(track.strips) if strip.action and not strip.mute]
+    return tuple((strip.action.name_full, slot_identifier(strip)) for strip in strips)
+
+
+def base(name: str) -> str:
+    """The name of an action without the number that Blender gives to its copies."""
+    return re.sub(r"\.\d+$", "", name)
 
 
 def moves_so(ob: bpy.types.Object, rig: Rig, unit: float, mark: dict) -> bool:
@@ -50,26 +73,21 @@ def moves_so(ob: bpy.types.Object, rig: Rig, unit: float, mark: dict) -> bool:
         return bool((np.abs(joints_of(sample, rig) / unit - mark["joints"]) < NEAR).all())
 
 
-def name_of(data: bpy.types.AnimData) -> tuple[str, str | None]:
-    """The active action and its slot."""
-    return data.action.name_full, slot_identifier(data)
-
-
 def marked(ob: bpy.types.Object, rig: Rig, sample: Sample, unit: float, pace: float) -> str:
-    """What tells the planned motion of an object again: its action, and a few glimpses of its joints; empty where it
+    """What tells the planned motion of an object again: its actions, and a few glimpses of its joints; empty where it
     plays none. `unit` is a leg in the world, `pace` as in `Held`."""
-    data = ob.animation_data
-    if data is None or data.action is None:
+    names = names_of(ob.animation_data) if ob.animation_data else ()
+    if not names:
         return ""
     few = sample.take(np.unique(np.linspace(0, len(sample) - 1, GLIMPSES).astype(int)))
     joints = (joints_of(few, rig) / unit).round(4)
-    return json.dumps({"names": [name_of(data)], "times": (few.frames * pace).tolist(), "joints": joints.tolist()})
+    return json.dumps({"names": names, "times": (few.frames * pace).tolist(), "joints": joints.tolist()})
 
 
 def also_marked(ob: bpy.types.Object) -> str:
     """The same text, with what an object plays now: a bake of that motion."""
     mark = json.loads(ob.foot_ik.planned)
-    return json.dumps({**mark, "names": [*mark["names"], name_of(ob.animation_data)]})
+    return json.dumps({**mark, "names": [*mark["names"], *names_of(ob.animation_data)]})
 
 
 def joints_of(sample: Sample, rig: Rig) -> np.ndarray:

@@ -249,17 +249,23 @@ def test_what_is_changed_after_planning_makes_the_plan_stale_and_nothing_worse(o
 
 # Other files
 
+def standing(walk):
+    """An action that holds the first pose of the walk, where the slope begins."""
+    action = walk.copy()
+    action.name = "Stand"
+    for curve in scenes.curves(action).values():
+        for key in curve.keyframe_points:
+            key.co.y = key.handle_left.y = key.handle_right.y = curve.keyframe_points[0].co.y
+    return action
+
+
 def test_another_action_is_not_corrected_by_the_plan(ob):
     """As when all actions of a character are exported one after the other."""
     walk, frames = ob.animation_data.action, (10, 30, 46)
-    stand = walk.copy()
-    for curve in scenes.curves(stand).values():
-        for key in curve.keyframe_points:
-            key.co.y = key.handle_left.y = key.handle_right.y = curve.keyframe_points[0].co.y
-    scenes.play(ob, stand)
+    scenes.play(ob, standing(walk))
     raw = scenes.shown_over(ob, frames)
     live(ob)
-    assert scenes.gaps(scenes.shown_over(ob, frames), raw).max() < 0.01, "it stands where the slope begins"
+    assert scenes.gaps(scenes.shown_over(ob, frames), raw).max() < 0.01
     walk.name = "Renamed"
     scenes.play(ob, walk)
     pose = scenes.shown(ob, 46)
@@ -269,6 +275,21 @@ def test_another_action_is_not_corrected_by_the_plan(ob):
         scenes.play(ob, action)
         ob.foot_ik.enabled = True
         assert scenes.gaps(scenes.shown(ob, 46), pose).max() < 1e-4, action.name
+
+
+def test_a_track_of_another_action_is_not_corrected_by_the_plan(ob):
+    data, walk = ob.animation_data, ob.animation_data.action
+    pose, data.action = live(ob), None
+    for action in (walk, standing(walk)):
+        strip = data.nla_tracks.new().strips.new(action.name, 1, action)
+        if hasattr(strip, "action_slot"):
+            strip.action_slot = action.slots[0]
+    data.nla_tracks[0].is_solo = True
+    assert scenes.gaps(scenes.shown(ob, FRAME), pose).max() < SAME
+    data.nla_tracks[1].is_solo = True
+    stands = scenes.shown(ob, FRAME)
+    ob.foot_ik.enabled = False
+    assert scenes.gaps(scenes.shown(ob, FRAME), stands).max() < 0.01
 
 
 def test_appended_into_another_file_it_is_corrected_as_before(ob, tmp_path):
