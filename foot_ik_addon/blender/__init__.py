@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         batch,
         curves,
         fingerprint,
+        ground,
         handles,
         live,
         planning,
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
         store,
     )
 
-    __all__ = ["advice", "bake", "batch", "curves", "fingerprint", "handles", "live", "planning", "prints", "refusals",
-               "reporting", "rig", "snapshot", "store"]
+    __all__ = ["advice", "bake", "batch", "curves", "fingerprint", "ground", "handles", "live", "planning", "prints",
+               "refusals", "reporting", "rig", "snapshot", "store"]
 
 
 def __getattr__(name: str) -> ModuleType:

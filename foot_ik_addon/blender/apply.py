@@ -19,7 +19,7 @@ from ..core.rotations import IDENTITY, rotate, transform
 from .ground import MeshGround
 from .handles import PLACE, POLE, Handle
 from .refusals import refuse_missing_collection, refuse_unturned
-from .rig import Refusal, Rig, used_legs
+from .rig import Refusal, Rig, read_rig, used_legs
 from .sampling import Sample, joined, leg_length, to_clip
 from .store import SavedPlan, unpack_plan, unpack_sole
 
@@ -76,9 +76,10 @@ class Request:
     def key(self) -> tuple:
         """What tells requests apart; a plan by itself, since the same text is decoded once."""
         sample, weights = self.sample, self.weights
-        parts = [sample.frames, sample.world, sample.carrier, sample.poses, sample.bases, sample.location,
+        parts = [sample.world, sample.carrier, sample.poses, sample.bases, sample.location,
                  *sample.axes.values(), weights.position, weights.rotation, weights.lock, weights.lean]
-        return self.saved, self.rig, self.jobs, self.fps, b"".join([part.tobytes() for part in parts])
+        same = b"".join([part.tobytes() for part in parts])
+        return self.saved, self.rig, tuple(sample.frames.tolist()), self.jobs, self.fps, same
 
     @cached_property
     def build(self) -> tuple:
@@ -234,6 +235,23 @@ def remember(requests: list[Request]) -> None:
     if len(_solved) > MOST_SOLVED:
         for key in list(_solved)[: len(_solved) - MOST_SOLVED]:  # a render may do the same in its own thread
             _solved.pop(key, None)
+
+
+def shown_before(ob: bpy.types.Object, modes: tuple[str, ...]) -> list[tuple[float, np.ndarray, np.ndarray]]:
+    """(frame, animated channels, those written in their place) of the frames of the plan of an object that are
+    remembered; (bones, 10) of the bones of its rig, in these rotation modes."""
+    try:
+        rig = read_rig(ob)
+        saved = saved_plan(ob, rig)
+    except Refusal:
+        return []
+    return [
+        (key[2][0], np.frombuffer(animated, np.float32).reshape(values.shape), values)
+        for key, channels in _solved.items()
+        if key[:2] == (saved, rig)
+        for (those, animated), values in channels.written.items()
+        if those == modes
+    ]
 
 
 def chains_of(sample: Sample, rig: Rig) -> tuple[np.ndarray, ...]:

@@ -12,7 +12,7 @@ from ..core.pose import Corrected
 from ..core.report import UNREACHED
 from ..core.rotations import nearest_rotation, to_quaternion
 from . import live
-from .apply import Channels, Weights, corrected_channels, in_range, read_weights, request_of, saved_plan
+from .apply import Channels, Weights, corrected_channels, in_range, read_weights, request_of
 from .channels import in_mode, rotation_path
 from .clips import sample_clip
 from .compat import animated_bag, assign_action, ensured_bag, ensured_fcurve, slot_identifier, use_slot
@@ -20,6 +20,7 @@ from .controls import find_controls
 from .fingerprint import fingerprint
 from .ground import MeshGround
 from .keys import BEZIER, LINEAR, Keys, audible, goes_round, key_modifiers, merge_keys
+from .planned import also_marked, plan_of_clip
 from .planning import Steps
 from .refusals import constraint_check, note_baked, refuse_baked, refuse_unmovable, writable_or_refuse
 from .reporting import bake_report, keep_report, report_to_follow
@@ -45,7 +46,7 @@ def bake(scene: bpy.types.Scene, ob: bpy.types.Object, start: int, end: int, ste
     with live.suspended(ob), settings_kept(ob), animation_kept(ob):
         rig = read_rig(ob, find_controls(scene, ob, rig, frames))
         refuse_unmovable(ob, rig)
-        ground, old = MeshGround(ob), report_to_follow(ob, rig)
+        ground, old, planned = MeshGround(ob), report_to_follow(ob, rig), plan_of_clip(ob, rig) is not None
         channels, sample, weights = yield from corrected_clip(scene, ob, rig, frames, ground if old else None)
         report = old and bake_report(ob, rig, sample, live.scene_fps(scene), ground, channels.corrected, weights, old)
         keys = keys_of(ob, rig, channels, sample, *animated_values(scene, ob, rig, (start, start - 1, end + 1)))
@@ -61,6 +62,8 @@ def bake(scene: bpy.types.Scene, ob: bpy.types.Object, start: int, end: int, ste
             ob.foot_ik.baked.use_fake_user = True
         ob.foot_ik.baked = data.action
         note_baked(data.action, start, end)
+        if planned and ob.foot_ik.planned:  # what is not baked yet can be, by the same plan
+            ob.foot_ik.planned = also_marked(ob)
         if target == "NLA":
             push_up(data)
         ob.foot_ik.enabled = False
@@ -79,7 +82,7 @@ def corrected_clip(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig, frame
     It is what live shows, so the scene is stepped through: curves agree with what Blender evaluates to the seventh
     digit only, of which nearly straight legs make more.
     """
-    fps, saved, single = live.scene_fps(scene), saved_plan(ob, rig), {}
+    fps, saved, single = live.scene_fps(scene), plan_of_clip(ob, rig), {}
 
     def alone(depsgraph: bpy.types.Depsgraph, frame: float) -> None:
         if saved is None or not in_range(saved, frame):

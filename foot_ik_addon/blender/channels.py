@@ -100,6 +100,11 @@ def in_mode(rotation: Matrix, mode: str, near: Sequence[float]) -> tuple[float, 
     return tuple(rotation.to_euler(mode, Euler([sound(angle) for angle in near[:3]], mode)))
 
 
+def four(rotation: tuple[float, ...]) -> tuple[float, ...]:
+    """Rotation channels as four values."""
+    return (*rotation, 0.0)[:4]
+
+
 def sound(angle: float) -> float:
     """An angle, less its whole turns where it is beyond `MOST`."""
     return angle if abs(angle) < MOST else math.remainder(angle, math.tau)

@@ -71,6 +71,6 @@ def use_slot(player: bpy.types.AnimData | bpy.types.NlaStrip, identifier: str | 
         player.action_slot = next((s for s in player.action.slots if s.identifier == identifier), None)
 
 
-def slot_identifier(data: bpy.types.AnimData) -> str | None:
+def slot_identifier(player: bpy.types.AnimData | bpy.types.NlaStrip) -> str | None:
     """Identifier of the active slot, None where there is none."""
-    return data.action_slot.identifier if HAS_SLOTS and data.action_slot else None
+    return player.action_slot.identifier if HAS_SLOTS and player.action_slot else None

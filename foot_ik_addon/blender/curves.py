@@ -184,6 +184,11 @@ def obstacle(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig) -> str:
             module = getattr(function, "__module__", None) or ""
             if not f"{module}.".startswith(f"{OWN}."):
                 return f"the handler {getattr(function, '__name__', function)} runs in every frame"
+    return obstacle_on(ob, rig)
+
+
+def obstacle_on(ob: bpy.types.Object, rig: Rig) -> str:
+    """The same, of what the rig itself has."""
     if rig.handles:
         return "controls move its legs"
     bones = needed(ob, rig)

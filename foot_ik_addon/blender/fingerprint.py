@@ -10,6 +10,7 @@ import bpy
 import numpy as np
 
 from .compat import Bag, animated_bag, is_muted, strip_bag
+from .handlers import with_sets
 from .keys import BEZIER, NUMBERS
 from .pieces import SURFACES, holders, is_worn
 from .upstream import upstream
@@ -91,7 +92,11 @@ def add_curves(add, data: bpy.types.AnimData | None) -> Callable[[str], bool]:
         return lambda _: False
     for driver in data.drivers:
         add_driver(add, driver)
-    moved = {driver.data_path for driver in data.drivers} | add_bag(add, animated_bag(data))
+    moved = {driver.data_path for driver in data.drivers}
+    if not data.use_tweak_mode:
+        moved |= add_bag(add, animated_bag(data))
+    elif data.action_tweak_storage is not None or data.nla_tracks.active != data.nla_tracks[-1]:
+        add("what is above the strip that is tweaked does not play meanwhile")
     if len(data.nla_tracks):
         add(*(getattr(data, name) for name in BLENDED))
     for track in data.nla_tracks:
@@ -204,9 +209,7 @@ def ground_objects(scene: bpy.types.Scene, ob: bpy.types.Object) -> dict[str, bp
     if settings.ground_source == "FLOOR":
         return {}
     chosen = settings.ground_source == "COLLECTION"
-    scenes = [scene]
-    while scenes[-1].background_set is not None:
-        scenes.append(scenes[-1].background_set)
-    among = getattr(settings.ground_collection, "all_objects", ()) if chosen else [o for s in scenes for o in s.objects]
+    shown = (o for s in with_sets(scene) for o in s.objects)
+    among = getattr(settings.ground_collection, "all_objects", ()) if chosen else shown
     made = lambda o: o.instance_type != "NONE" or (len(o.modifiers) > 0 and o.type != "ARMATURE")
     return {o.name_full: o for o in among if o.type in SURFACES or made(o)}

@@ -12,7 +12,11 @@ from contextlib import suppress
 
 import bpy
 
+from .channels import SIZES, column
 from .compat import animated_bag, strip_bag
+
+AT_ONCE = bpy.app.version >= (5, 0, 0)
+"""Before, what a script has made the scene of the window is not that to Blender until its loop of events has run."""
 
 CUSTOM = re.compile(r'\["((?:[^"\\]|\\.)*)"\]$')
 """The custom property at the end of a data path."""
@@ -21,11 +25,19 @@ _given: dict[int, dict[str, object]] = {}
 """{session_uid of an object: {data path: value of the original}}: what `give_back` puts back."""
 
 
-def is_flushed(depsgraph: bpy.types.Depsgraph) -> bool:
-    """Whether Blender itself brings the values of this depsgraph to the originals."""
+def is_flushed(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> bool:
+    """Whether Blender itself has brought the values of this depsgraph to an original object."""
     context = bpy.context
-    return (depsgraph.mode == "VIEWPORT" and depsgraph.scene.name_full == context.scene.name_full
-            and depsgraph.view_layer.name == context.view_layer.name)
+    of_window = (depsgraph.mode == "VIEWPORT" and depsgraph.scene.name_full == context.scene.name_full
+                 and depsgraph.view_layer.name == context.view_layer.name)
+    return of_window and (AT_ONCE or holds_values(ob, ob.evaluated_get(depsgraph)))
+
+
+def holds_values(ob: bpy.types.Object, evaluated: bpy.types.Object) -> bool:
+    """Whether an original armature stands as its evaluated copy does."""
+    bones, there = ob.pose.bones, evaluated.pose.bones
+    same = all((column(bones, path, size) == column(there, path, size)).all() for path, size in SIZES.items())
+    return same and ob.matrix_basis == evaluated.matrix_basis
 
 
 def flush(ob: bpy.types.Object, evaluated: bpy.types.Object) -> None:

@@ -20,6 +20,7 @@ from ..core.footprints import HEADROOM
 from ..core.grid import Grid
 from ..core.rotations import align, length, nearest_rotation, rotate, transform
 from .pieces import pieces_in
+from .sampling import layer_of
 
 MOST_LAYERS = 8
 """How many grounds above each other are looked at."""
@@ -89,10 +90,7 @@ def built(ob: bpy.types.Object, before: Surface | None = None) -> Surface | None
     try:
         if mesh is None or not len(mesh.polygons):
             return None
-        coords = attribute(mesh, "position", "vector", len(mesh.vertices) * 3, np.float32)
-        corners = attribute(mesh, ".corner_vert", "value", len(mesh.loops), np.int32)
-        shape = zlib.crc32(coords), len(coords)
-        topology = zlib.crc32(corners), len(corners), len(mesh.polygons)
+        coords, shape, topology = read_mesh(mesh)
         if before is not None and (before.shape, before.topology) == (shape, topology):
             return before
         if (shape, topology) in _surfaces:
@@ -107,6 +105,27 @@ def built(ob: bpy.types.Object, before: Surface | None = None) -> Surface | None
         while len(_surfaces) > 1 and sum(len(s.triangles) for s in _surfaces.values() if s) > MOST_TRIANGLES:
             _surfaces.pop(next(iter(_surfaces)))
     return new
+
+
+def read_mesh(mesh: bpy.types.Mesh) -> tuple[np.ndarray, tuple, tuple]:
+    """The coordinates (3 V,) of a mesh, and the digests by which its surface is kept."""
+    coords = attribute(mesh, "position", "vector", len(mesh.vertices) * 3, np.float32)
+    corners = attribute(mesh, ".corner_vert", "value", len(mesh.loops), np.int32)
+    return coords, (zlib.crc32(coords), len(coords)), (zlib.crc32(corners), len(corners), len(mesh.polygons))
+
+
+def new_faces(scene: bpy.types.Scene, character: bpy.types.Object) -> int:
+    """How many faces the meshes have that are ground now, and of which no surface has been built yet."""
+    new, settings = {}, character.foot_ik
+    if settings.ground_source != "FLOOR":
+        collection = settings.ground_collection if settings.ground_source == "COLLECTION" else None
+        layer = layer_of(scene, character)
+        layer.update()
+        for _, ob, *_ in pieces_in(layer.depsgraph, character, collection):
+            if ob.type == "MESH" and len(ob.data.polygons):
+                _, *key = read_mesh(ob.data)
+                new[tuple(key)] = 0 if tuple(key) in _surfaces else len(ob.data.polygons)
+    return sum(new.values())
 
 
 def attribute(mesh: bpy.types.Mesh, name: str, field: str, size: int, kind: type) -> np.ndarray:

@@ -1,12 +1,47 @@
 """The application handlers: thin, and undone in reverse. Where nothing is corrected they load nothing either."""
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 
 import bpy
 from bpy.app.handlers import persistent
 
 from .. import blender
+
+REST = 1.0
+"""Seconds for which a file in which nothing is corrected is not looked through again."""
+_idle = 0, 0.0
+"""How many objects it has, and until when."""
+
+
+def awake() -> None:
+    """Look again for what is corrected: the switch of a rig, or the whole file, has changed."""
+    global _idle
+    _idle = 0, 0.0
+
+
+def rigs_in(scene: bpy.types.Scene) -> list[bpy.types.Object]:
+    """Those of `corrected` that a scene shows.
+
+    To look through thousands of objects in each frame would cost milliseconds also where nobody uses Foot IK.
+    """
+    global _idle
+    count, now = len(bpy.data.objects), time.monotonic()
+    if count == _idle[0] and now < _idle[1]:
+        return []
+    rigs = list(dict.fromkeys(ob for shown in with_sets(scene) for ob in corrected(shown.objects)))
+    if not rigs and not corrected(bpy.data.objects):
+        _idle = count, now + REST
+    return rigs
+
+
+def with_sets(scene: bpy.types.Scene) -> list[bpy.types.Scene]:
+    """A scene, and those that it shows in its background."""
+    scenes = [scene]
+    while scenes[-1].background_set is not None:
+        scenes.append(scenes[-1].background_set)
+    return scenes
 
 
 def corrected(objects: Iterable[bpy.types.Object]) -> list[bpy.types.Object]:
@@ -21,10 +56,11 @@ def corrected(objects: Iterable[bpy.types.Object]) -> list[bpy.types.Object]:
 @persistent
 def before_frame(scene: bpy.types.Scene, *_: object) -> None:
     """Hand the animated pose to Blender's evaluation."""
-    rigs = corrected(scene.objects)
-    for ob in rigs:
-        blender.live.restore(ob)
+    rigs = rigs_in(scene)
     if rigs:
+        edited = is_edited(scene)
+        for ob in rigs:
+            blender.live.restore(ob, edited)
         come_first()
 
 
@@ -40,7 +76,7 @@ def come_first() -> None:
 @persistent
 def after_frame(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     """Correct what Blender has evaluated, in the viewport and in renders."""
-    rigs = corrected(scene.objects)
+    rigs = rigs_in(scene)
     if rigs:
         live = blender.live
         live.apply(live.live_rigs(rigs), depsgraph, scene.frame_float, live.scene_fps(scene))
@@ -50,10 +86,16 @@ def after_frame(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
 def before_edit(scene: bpy.types.Scene, *_: object) -> None:
     """Hand the animated pose to Blender where it animates a frame anew and calls no frame handler: keys were edited,
     or another window shows the scene by another view layer."""
+    edited = is_edited(scene)
+    if edited or is_behind(scene):
+        for ob in rigs_in(scene):
+            blender.live.restore(ob, edited)
+
+
+def is_edited(scene: bpy.types.Scene) -> bool:
+    """Whether keys were edited since Blender has evaluated a scene."""
     graphs = [layer.depsgraph for layer in scene.view_layers]
-    if any(graph and graph.id_type_updated("ACTION") for graph in graphs) or is_behind(scene):
-        for ob in corrected(scene.objects):
-            blender.live.restore(ob)
+    return any(graph and graph.id_type_updated("ACTION") for graph in graphs)
 
 
 def is_behind(scene: bpy.types.Scene) -> bool:
@@ -71,7 +113,7 @@ def after_edit(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     before 5.2 crash. It then has not told before the evaluation, so that is for later.
     """
     edited, moved = map(depsgraph.id_type_updated, ("ACTION", "OBJECT"))
-    if depsgraph.mode == "RENDER" or not (edited or moved) or not (rigs := corrected(scene.objects)):
+    if depsgraph.mode == "RENDER" or not (edited or moved) or not (rigs := rigs_in(scene)):
         return
     rigs = blender.live.live_rigs(rigs)
     bare = [ob for ob in rigs if not ob.foot_ik.shown]
@@ -95,6 +137,7 @@ def before_save(*_: object) -> None:
 @persistent
 def show_again(*_: object) -> None:
     """Show the corrected pose after a save, an undo, a redo or a load."""
+    awake()
     for ob in corrected(bpy.data.objects):
         blender.live.refresh(ob)
 

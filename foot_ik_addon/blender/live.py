@@ -8,18 +8,20 @@ holds something else by then was changed by the user, and stays so.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import bpy
 import numpy as np
 from mathutils import Matrix
 
-from .apply import Channels, Request, corrected_channels, read_weights, remember, request_of, saved_plan
-from .channels import LOCATION, ROTATION, SCALE, BoneChannels, in_mode, to_matrix
+from .apply import Channels, Request, corrected_channels, read_weights, remember, request_of
+from .channels import LOCATION, ROTATION, SCALE, BoneChannels, four, in_mode
 from .flush import flush, give_back, is_flushed
-from .handlers import corrected
-from .held import ROUNDED, Held, keep, read_held, still_there
+from .handlers import awake, corrected
+from .held import Held, given_back, keep, read_held, still_there
+from .keyed import take_out
+from .planned import plan_of_clip
 from .refusals import baked_frames
 from .rig import Refusal, Rig, read_rig
 from .sampling import layers_of, read_frame
@@ -79,37 +81,19 @@ def carriers(ob: bpy.types.Object) -> set[bpy.types.Object]:
     return out
 
 
-def restore(ob: bpy.types.Object) -> None:
-    """Put the animated values back into the channels that were written."""
+def restore(ob: bpy.types.Object, edited: bool = True) -> None:
+    """Put the animated values back into the channels that were written, and into what was keyed of these if keys may
+    have been `edited` since."""
     if not ob.foot_ik.shown:
         return
+    if edited:
+        with told(ob):
+            take_out(ob)
     held, at = still_there(ob, read_held(ob))
     now = BoneChannels(ob, at)
     now.write(given_back(held, now.modes, now.values))
     ob.foot_ik.shown = False
     give_back(ob)
-
-
-def given_back(held: Held, modes: tuple[str, ...], now: np.ndarray) -> np.ndarray:
-    """The animated channels (n, 10) of bones that hold others `now`, in the rotation modes that they have now; what the
-    user has changed meanwhile stays, of places and scales each value by itself."""
-    if modes == held.modes and (now == held.shown).all():
-        return held.animated
-    ours = np.abs(now - held.shown) < ROUNDED
-    out = np.where(ours, held.animated, now)
-    for i, mode in enumerate(modes):
-        here, animated, shown = (values[i, ROTATION].tolist() for values in (now, held.animated, held.shown))
-        if mode != held.modes[i]:  # Blender has turned what was shown into another mode
-            out[i, ROTATION] = four(in_mode(to_matrix(held.modes[i], animated), mode, here))
-        else:  # as a whole: parts of two rotations are none
-            same = ours[i, ROTATION].all() or same_rotation(mode, here, shown)
-            out[i, ROTATION] = animated if same else here
-    return out
-
-
-def same_rotation(mode: str, a: Sequence[float], b: Sequence[float]) -> bool:
-    """Whether channels of a rotation mode, which has several values for one rotation, turn a bone the same way."""
-    return bool(np.abs(np.array(to_matrix(mode, a)) - to_matrix(mode, b)).max() < ROUNDED)
 
 
 def apply(obs: list[bpy.types.Object], depsgraph: bpy.types.Depsgraph, frame: float, fps: float) -> None:
@@ -154,18 +138,19 @@ def wanted(ob: bpy.types.Object, depsgraph: bpy.types.Depsgraph, frame: float, f
     rig, weights = read_rig(ob), read_weights(evaluated)
     if not (weights.position.any() or weights.rotation.any()):
         return None
-    return request_of(ob, rig, read_frame(ob, rig, depsgraph, frame), fps, saved_plan(ob, rig), weights, depsgraph)
+    return request_of(ob, rig, read_frame(ob, rig, depsgraph, frame), fps, plan_of_clip(ob, rig), weights, depsgraph)
 
 
 def show(ob: bpy.types.Object, rig: Rig, channels: Channels, depsgraph: bpy.types.Depsgraph) -> None:
     """Write the first frame of corrected channels into the pose; keep what its bones held, and what they hold now."""
-    if not is_flushed(depsgraph):
+    if not is_flushed(ob, depsgraph):
         flush(ob, ob.evaluated_get(depsgraph))
     names = ob.pose.bones.keys()
     at = [names.index(name) for name in rig.bones]
     now = BoneChannels(ob, at)
     shown = corrected_values(rig, channels, now.modes, now.values)
-    keep(ob, Held(tuple(rig.bones), tuple(at), now.modes, now.values, shown))
+    scene = depsgraph.scene
+    keep(ob, Held(tuple(rig.bones), tuple(at), now.modes, now.values, shown, scene.frame_float, curve_pace(scene)))
     now.write(shown)
 
 
@@ -194,11 +179,6 @@ def in_modes(rig: Rig, channels: Channels, modes: tuple[str, ...], animated: np.
     for name, factor in channels.scale.items():
         out[at[name], SCALE] *= factor[0]
     return out
-
-
-def four(rotation: tuple[float, ...]) -> tuple[float, ...]:
-    """Rotation channels as four values."""
-    return (*rotation, 0.0)[:4]
 
 
 def scene_fps(scene: bpy.types.Scene) -> float:
@@ -230,5 +210,6 @@ def refresh(ob: bpy.types.Object) -> None:
 
 def switch(ob: bpy.types.Object) -> None:
     """Follow the `enabled` property."""
+    awake()
     problems.pop(ob.session_uid, None)
     refresh(ob)

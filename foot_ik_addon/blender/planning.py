@@ -16,6 +16,7 @@ from .controls import find_controls
 from .fingerprint import fingerprint
 from .floor import propose_floor
 from .ground import MeshGround
+from .planned import marked
 from .prints import Instancers, pack_prints
 from .refusals import constraint_check, refuse_baked, refuse_missing_collection, refuse_unmovable, writable_or_refuse
 from .reporting import keep_report, plan_report
@@ -94,6 +95,7 @@ def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
             item.sole = pack_sole(sole)
         list_contacts(ob, plan, frames[0])
         settings.footprints = pack_prints(plan, frames[0], ground, instancers, sample.carrier, unit)
+        settings.planned = marked(ob, rig, sample, unit, live.curve_pace(scene))
         settings.fingerprint = fingerprint(scene, ob)
         keep_report(ob, report, settings.fingerprint)
     return notes
@@ -211,3 +213,4 @@ def clear(ob: bpy.types.Object) -> None:
         elif not prop.is_readonly:
             ob.foot_ik.property_unset(prop.identifier)
     ob.property_unset("foot_ik")
+    ob.pop("foot_ik", None)  # which Blender 5.0 leaves behind in files of earlier ones

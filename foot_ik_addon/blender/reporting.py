@@ -21,6 +21,7 @@ from ..core.rotations import transform
 from .apply import Weights, chains_of, jobs, read_weights, rows_at, saved_plan
 from .fingerprint import fingerprint
 from .ground import MeshGround
+from .planned import plan_of_clip
 from .refusals import refuse_unturned
 from .rig import Rig, used_legs
 from .sampling import Sample, to_clip
@@ -54,7 +55,7 @@ def report_to_follow(ob: bpy.types.Object, rig: Rig) -> dict | None:
     report, settings = read_report(ob), ob.foot_ik
     if settings.ground_source == "COLLECTION" and settings.ground_collection is None:
         return None
-    return report if report and saved_plan(ob, rig) else None
+    return report if report and plan_of_clip(ob, rig) else None
 
 
 def bake_report(ob: bpy.types.Object, rig: Rig, sample: Sample, fps: float, ground: MeshGround, corrected: Corrected,

@@ -94,6 +94,10 @@ def read_rig(ob: bpy.types.Object, controls: str | None = None) -> Rig:
         raise Refusal(f"{ob.name} has no legs set up: press Detect Legs, or add a leg and pick its bones")
     pelvis = settings.pelvis
     if pelvis not in ob.data.bones:
+        library = missing_library(ob.data)
+        if library is not None:
+            raise Refusal(f"The armature {ob.data.name} is missing: bring its library {library.filepath} back, or "
+                          "relocate it in the Outliner, and open this file again")
         raise Refusal(f"Pick the pelvis bone of {ob.name} in the Legs panel: "
                       + (f"there is no bone called {pelvis}" if pelvis else "none is set"))
     legs, higher = zip(*[read_leg(ob, leg) for leg in used], strict=True)
@@ -101,6 +105,12 @@ def read_rig(ob: bpy.types.Object, controls: str | None = None) -> Rig:
         raise Refusal("Two legs use the same foot bone: pick other bones for one of them, or remove it")
     rig = Rig(pelvis, legs, tuple([pelvis in names for names in higher]), pelvis)
     return the_one(with_controls(ob, rig, settings.controls if controls is None else controls))
+
+
+def missing_library(data: bpy.types.Armature) -> bpy.types.Library | None:
+    """The library in which an armature, or what it overrides, was not found."""
+    origin = data.override_library.reference if data.override_library else data
+    return origin.library if origin.is_missing else None
 
 
 @lru_cache(maxsize=256)

@@ -69,7 +69,8 @@ def put_back(group: bpy.types.PropertyGroup, values: Values) -> None:
 def settings_kept(ob: bpy.types.Object) -> Iterator[None]:
     """Unless what is done meanwhile ends well, the settings of an object are put back.
 
-    While live correction is suspended only: it keeps what it shows among them.
+    While live correction is suspended only: it keeps what it shows among them. Those of a library override are then
+    saved by Blender, also where it calls no handler, as when it saves by itself.
     """
     before = values_of(ob.foot_ik)
     try:
@@ -77,6 +78,8 @@ def settings_kept(ob: bpy.types.Object) -> Iterator[None]:
     except BaseException:  # refused, cancelled by the user, or a fault
         put_back(ob.foot_ik, before)
         raise
+    if ob.override_library:
+        keep_in_override(ob)
 
 
 @contextmanager

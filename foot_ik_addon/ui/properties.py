@@ -208,6 +208,7 @@ class FootIKSettings(bpy.types.PropertyGroup):
                               options=FIXED, override=OVERRIDABLE)
     baked: PointerProperty(type=bpy.types.Action, options={"HIDDEN"}, override=OVERRIDABLE)
     plan: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
+    planned: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     controls: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     footprints: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     fingerprint: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)

@@ -12,12 +12,14 @@ import bpy
 from bpy.app.handlers import persistent
 
 from .. import blender
-from ..blender.handlers import corrected
+from ..blender.handlers import rigs_in
 
 PAUSE = 0.5
 """Seconds without an edit."""
 MOST_FRAMES = 500
 """A plan of these takes about as long as the pause."""
+MOST_FACES = 100_000
+"""So does building the surface of a ground of so many, as each stroke of a sculptor asks for."""
 DRAGGING = {"BLOCKING", "GRAB_CURSOR"}
 """Options of operators that run while the user drags or types."""
 _last = 0.0
@@ -30,7 +32,7 @@ for two scenes, is not tried again and again."""
 @persistent
 def after_edit(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     """Follow what Blender evaluates anew."""
-    if depsgraph.mode != "RENDER" and corrected(scene.objects):
+    if depsgraph.mode != "RENDER" and rigs_in(scene):
         edited()
 
 
@@ -54,7 +56,7 @@ def after_pause() -> float | None:
     if rest > 0 or is_busy():
         return max(rest, PAUSE / 2)
     scenes = {window.scene for window in bpy.context.window_manager.windows}
-    rigs = [(scene, ob) for scene in scenes if (live := corrected(scene.objects))
+    rigs = [(scene, ob) for scene in scenes if (live := rigs_in(scene))
             for ob in blender.live.live_rigs(live)]
     if sum(replan(scene, ob) for scene, ob in rigs):
         for area in (area for window in bpy.context.window_manager.windows for area in window.screen.areas):
@@ -81,6 +83,8 @@ def replan(scene: bpy.types.Scene, ob: bpy.types.Object) -> bool:
     try:
         curves = blender.curves
         if curves.obstacle(scene, ob, blender.rig.read_rig(ob)) or curves.ground_obstacle(scene, ob):
+            return False
+        if blender.ground.new_faces(scene, ob) > MOST_FACES:
             return False
         for _ in blender.planning.plan_clip(scene, ob):
             pass

@@ -1,6 +1,7 @@
 """`clear` removes every trace of the add-on from one armature, and nothing else."""
 import bpy
 import numpy as np
+import pytest
 from blender import scenes
 
 
@@ -58,3 +59,12 @@ def test_setting_up_anew_after_clear_gives_the_same_pose():
     bpy.ops.foot_ik.plan()
     ob.foot_ik.enabled = True
     assert scenes.gaps(scenes.shown(ob, 20), pose).max() < 1e-6
+
+
+@pytest.mark.skipif(bpy.app.version < (5, 0, 0), reason="settings are that property")
+def test_what_blender_5_keeps_of_the_settings_of_an_older_file_goes_too():
+    """Settings were custom properties before; they are copied when such a file is opened, and the old ones stay."""
+    ob = scenes.walker("slope")
+    ob["foot_ik"] = {"plan": "of an older file"}
+    assert bpy.ops.foot_ik.clear() == {"FINISHED"}
+    assert "foot_ik" not in ob

@@ -1,6 +1,8 @@
 """What people do with a file around the correction: undo, edits, duplicates, other files."""
 from __future__ import annotations
 
+from pathlib import Path
+
 import bpy
 import numpy as np
 import pytest
@@ -247,6 +249,49 @@ def test_what_is_changed_after_planning_makes_the_plan_stale_and_nothing_worse(o
 
 # Other files
 
+def standing(walk):
+    """An action that holds the first pose of the walk, where the slope begins."""
+    action = walk.copy()
+    action.name = "Stand"
+    for curve in scenes.curves(action).values():
+        for key in curve.keyframe_points:
+            key.co.y = key.handle_left.y = key.handle_right.y = curve.keyframe_points[0].co.y
+    return action
+
+
+def test_another_action_is_not_corrected_by_the_plan(ob):
+    """As when all actions of a character are exported one after the other."""
+    walk, frames = ob.animation_data.action, (10, 30, 46)
+    scenes.play(ob, standing(walk))
+    raw = scenes.shown_over(ob, frames)
+    live(ob)
+    assert scenes.gaps(scenes.shown_over(ob, frames), raw).max() < 0.01
+    walk.name = "Renamed"
+    scenes.play(ob, walk)
+    pose = scenes.shown(ob, 46)
+    assert scenes.gaps(pose, raw[-1]).max() > 0.1
+    bpy.ops.foot_ik.bake(frame_end=20)
+    for action in (ob.animation_data.action, walk, walk.copy()):
+        scenes.play(ob, action)
+        ob.foot_ik.enabled = True
+        assert scenes.gaps(scenes.shown(ob, 46), pose).max() < 1e-4, action.name
+
+
+def test_a_track_of_another_action_is_not_corrected_by_the_plan(ob):
+    data, walk = ob.animation_data, ob.animation_data.action
+    pose, data.action = live(ob), None
+    for action in (walk, standing(walk)):
+        strip = data.nla_tracks.new().strips.new(action.name, 1, action)
+        if hasattr(strip, "action_slot"):
+            strip.action_slot = action.slots[0]
+    data.nla_tracks[0].is_solo = True
+    assert scenes.gaps(scenes.shown(ob, FRAME), pose).max() < SAME
+    data.nla_tracks[1].is_solo = True
+    stands = scenes.shown(ob, FRAME)
+    ob.foot_ik.enabled = False
+    assert scenes.gaps(scenes.shown(ob, FRAME), stands).max() < 0.01
+
+
 def test_appended_into_another_file_it_is_corrected_as_before(ob, tmp_path):
     before = scenes.channels(ob)
     pose = live(ob)
@@ -358,3 +403,38 @@ def test_a_character_in_a_linked_collection_instance_is_left_alone(library):
         scenes.visit(frame)
     bpy.context.view_layer.objects.active = empty
     assert not bpy.ops.foot_ik.plan.poll()
+
+
+def test_an_override_that_blender_saves_by_itself_has_its_plan(tmp_path, addon):
+    """Auto Save calls no handler; in the file bones without keys hold what was shown, until the add-on opens it."""
+    ob = override(linked_in(scenes.walker("slope", ready=False, prepare=unkeyed), tmp_path))
+    bpy.ops.foot_ik.detect_legs()
+    bpy.ops.foot_ik.plan()
+    scenes.visit(FRAME)
+    raw = scenes.shown(ob)
+    pose = live(ob)
+    before_save = addon("blender.handlers").before_save
+    bpy.app.handlers.save_pre.remove(before_save)
+    scenes.save(tmp_path / "auto.blend")
+    bpy.app.handlers.save_pre.insert(0, before_save)
+    scenes.load(tmp_path / "auto.blend")
+    ob = next(o for o in bpy.data.objects if o.type == "ARMATURE" and o.override_library)
+    assert scenes.gaps(scenes.shown(ob), pose).max() < SAME
+    ob.foot_ik.enabled = False
+    assert scenes.gaps(scenes.shown(ob), raw).max() < SAME
+
+
+def test_an_override_whose_library_is_missing_is_refused_by_its_name(tmp_path):
+    ob = override(linked_in(scenes.walker("slope"), tmp_path))
+    ob.foot_ik.enabled = True
+    scenes.save(tmp_path / "shot.blend")
+    (library,) = bpy.data.libraries
+    Path(bpy.path.abspath(library.filepath)).unlink()
+    scenes.load(tmp_path / "shot.blend")
+    ob = next(o for o in bpy.data.objects if o.override_library and not o.library)
+    bpy.context.view_layer.objects.active = ob
+    scenes.visit(FRAME)
+    for operator in (bpy.ops.foot_ik.plan, bpy.ops.foot_ik.bake):
+        with pytest.raises(RuntimeError, match="is missing: bring its library"):
+            operator()
+    assert ob.foot_ik.plan

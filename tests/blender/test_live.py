@@ -179,6 +179,31 @@ def test_two_view_layers_show_the_same_pose(excluded):
         assert_same(scenes.evaluated_pose(ob, layer.depsgraph), alone)
 
 
+def linked_to(other, ob):
+    other.collection.objects.link(ob)
+
+
+def in_the_background_of(other, _):
+    other.background_set = bpy.context.scene
+
+
+@pytest.mark.parametrize("show", (linked_to, in_the_background_of))
+def test_pose_is_the_same_in_a_scene_that_a_script_has_just_switched_to(show):
+    ob = go_live(scenes.walker("slope", prepare=unkeyed))
+    here, other = bpy.context.scene, bpy.data.scenes.new("Other")
+    frames = (30, 20, 30)
+    poses = scenes.shown_over(ob, frames)
+    before = scenes.channels(ob)
+    show(other, ob)
+    bpy.context.window.scene = other
+    for frame, pose in zip(frames, poses):
+        scenes.visit(frame, other)
+        assert_same(scenes.evaluated_pose(ob, other.view_layers[0].depsgraph), pose, frame)
+    bpy.context.window.scene = here
+    scenes.visit(30)
+    assert scenes.channels(ob) == before
+
+
 def hide_from_view(ob, hidden):
     ob.hide_set(hidden)
 

@@ -254,6 +254,35 @@ def test_plan_on_strips_is_stale_after(change, state):
     assert state() == "STALE"
 
 
+@pytest.mark.parametrize(("above", "while_tweaked"), ((False, "CURRENT"), (True, "STALE")))
+def test_plan_while_a_strip_is_tweaked(state, above, while_tweaked):
+    """What is above it does not play meanwhile."""
+    ob = scenes.walker("slope", prepare=below_an_action if above else below_nothing)
+    track = ob.animation_data.nla_tracks[0]
+    scenes.nla(ob, track, "tweakmode_enter")
+    assert state() == while_tweaked
+    scenes.nla(ob, track, "tweakmode_exit")
+    assert state() == "CURRENT"
+    scenes.nla(ob, track, "tweakmode_enter")
+    scenes.bag(ob).fcurves[0].keyframe_points[3].co.y += 0.01
+    assert state() == "STALE"
+
+
+def below_nothing(ob):
+    """The walk on a strip."""
+    walk = ob.animation_data.action
+    strip = ob.animation_data.nla_tracks.new().strips.new("Walk", 1, walk)
+    ob.animation_data.action = None
+    if hasattr(strip, "action_slot"):
+        strip.action_slot = walk.slots[0]
+
+
+def below_an_action(ob):
+    below_nothing(ob)
+    ob.pose.bones["hips"].location.x += 0.1
+    ob.keyframe_insert('pose.bones["hips"].location', index=0)
+
+
 def visited(_):
     scenes.visit(33)
 

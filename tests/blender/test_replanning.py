@@ -1,4 +1,5 @@
 """Plans that follow edits; the pause and the drag are tried in a real window, by tests/gui/test_three_buttons.py."""
+import bmesh
 import bpy
 import pytest
 from blender import scenes
@@ -91,7 +92,15 @@ def nothing_to_stand_on(ob):
     bpy.data.objects["Ground"].hide_viewport = True
 
 
-@pytest.mark.parametrize("change", (constrained, long, nothing_to_stand_on))
+def sculpted(ob):
+    """As a stroke leaves a ground of many faces."""
+    mesh, many = bpy.data.objects["Ground"].data, bmesh.new()
+    bmesh.ops.create_grid(many, x_segments=320, y_segments=320, size=4.0)
+    many.to_mesh(mesh)
+    mesh.update()
+
+
+@pytest.mark.parametrize("change", (constrained, long, nothing_to_stand_on, sculpted))
 def test_what_would_take_long_or_is_refused_is_left_to_the_button(replan, addon, change):
     ob = live()
     raised()

@@ -219,6 +219,30 @@ def test_saved_while_live_and_opened_without_the_add_on():
     assert poses() == raw
 
 
+def test_keys_made_while_live_hold_the_animation():
+    """And are made, undone and redone by operators, between which the window evaluates and draws."""
+    raw, live = open_slope()
+    scene, frame = bpy.context.scene, FRAMES[1]
+    scene.frame_set(frame)
+    with harness.view3d():
+        bpy.ops.object.mode_set(mode="POSE")
+        bpy.ops.ed.undo_push(message="before")
+        bpy.ops.pose.select_all(action="SELECT")
+        assert bpy.ops.anim.keyframe_insert_by_name("EXEC_DEFAULT", True, type="LocRotScale") == {"FINISHED"}
+    for step in (None, bpy.ops.ed.undo, bpy.ops.ed.redo):
+        if step:
+            with harness.view3d():
+                step()
+        yield 0.5
+        scene = bpy.context.scene
+        assert apart(seen(), live[scene.frame_current]) < SAME
+    rig().foot_ik.enabled = False
+    yield 0.2
+    found = poses()
+    assert all(apart(found[f], raw[f]) < SAME for f in FRAMES)
+
+
 harness.run(test_two_windows_show_one_pose, test_two_windows_show_one_pose_of_what_has_no_keys,
             test_a_window_with_another_scene, test_local_view_changes_nothing, test_playback_that_drops_frames,
-            test_a_render_cancelled_with_esc, test_saved_while_live_and_opened_without_the_add_on)
+            test_keys_made_while_live_hold_the_animation, test_a_render_cancelled_with_esc,
+            test_saved_while_live_and_opened_without_the_add_on)
