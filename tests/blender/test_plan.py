@@ -254,6 +254,21 @@ def test_plan_on_strips_is_stale_after(change, state):
     assert state() == "STALE"
 
 
+def test_what_plays_on_a_muted_track_is_no_part_of_a_plan(state):
+    def kept_aside(ob):
+        track = ob.animation_data.nla_tracks.new()
+        track.strips.new("Aside", 1, ob.animation_data.action.copy())
+        track.mute = True
+
+    ob = scenes.walker("slope", prepare=kept_aside)
+    (track,) = ob.animation_data.nla_tracks
+    track.strips[0].scale = 1.5
+    scenes.curves(track.strips[0].action)['pose.bones["thigh.L"].rotation_quaternion', 1].keyframe_points[10].co.y += 0.1
+    assert state() == "CURRENT"
+    track.mute = False
+    assert state() == "STALE"
+
+
 def visited(_):
     scenes.visit(33)
 
