@@ -263,7 +263,8 @@ def test_what_plays_on_a_muted_track_is_no_part_of_a_plan(state):
     ob = scenes.walker("slope", prepare=kept_aside)
     (track,) = ob.animation_data.nla_tracks
     track.strips[0].scale = 1.5
-    scenes.curves(track.strips[0].action)['pose.bones["thigh.L"].rotation_quaternion', 1].keyframe_points[10].co.y += 0.1
+    keyed = scenes.curves(track.strips[0].action)['pose.bones["thigh.L"].rotation_quaternion', 1]
+    keyed.keyframe_points[10].co.y += 0.1
     assert state() == "CURRENT"
     track.mute = False
     assert state() == "STALE"
