@@ -21,7 +21,7 @@ from .fingerprint import ground_objects
 from .flush import animated_paths
 from .pieces import SURFACES, is_ground, is_worn
 from .rig import Rig
-from .sampling import Sample, floor_frame, upright_axis
+from .sampling import Sample, axes_under, floor_frame, upright_axis
 
 OWN = __package__.rpartition(".")[0]
 CHAINS = {"IK", "SPLINE_IK"}
@@ -109,26 +109,12 @@ def read_curves(ob: bpy.types.Object, rig: Rig, frames: np.ndarray) -> tuple[Sam
     for bone in needed(ob, rig):
         basis[bone.name] = animated.basis(bone)
         pose[bone.name] = composed(bone, basis[bone.name], pose)
-    pelvis = ob.pose.bones[rig.body]
-    axes = location_axes_over(pelvis, pose)
+    body = ob.pose.bones[rig.body]
+    axes = axes_under(body, pose[body.parent.name] if body.parent else np.eye(4))
     poses, bases = (np.stack([of[name] for name in rig.bones], 1) for of in (pose, basis))
     sample = Sample(frames, animated.world, carriers(ob, frames), rig.bones, poses, bases,
                     np.broadcast_to(axes, (len(frames), 3, 3)))
     return sample, weights_of(animated)
-
-
-def location_axes_over(bone: bpy.types.PoseBone, pose: dict[str, np.ndarray]) -> np.ndarray:
-    """(3, 3) or (F, 3, 3): see `Sample.location`; the poses of its parent are in `pose`."""
-    rest = bone.bone
-    own = np.array(rest.matrix_local, float)[:3, :3] if rest.use_local_location else np.eye(3)
-    if bone.parent is None:
-        return own
-    above = pose[bone.parent.name][:, :3, :3]
-    if rest.use_connect:
-        return np.zeros_like(above)
-    if not rest.use_local_location:
-        return above
-    return above @ np.linalg.inv(np.array(rest.parent.matrix_local, float)[:3, :3]) @ own
 
 
 def weights_of(animated: Animated) -> Weights:

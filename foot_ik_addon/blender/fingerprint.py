@@ -101,7 +101,8 @@ def add_curves(add, data: bpy.types.AnimData | None) -> Callable[[str], bool]:
         add(*(getattr(data, name) for name in BLENDED))
     for track in data.nla_tracks:
         add(track.mute, track.is_solo)
-        moved |= add_strips(add, track.strips)
+        if track.is_solo or not track.mute:  # importers keep dozens of actions on muted tracks
+            moved |= add_strips(add, track.strips)
     return moved.__contains__
 
 

@@ -1,7 +1,7 @@
 """Read an animated rig: armature-space poses of its bones, where it stands, and what carries it."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -14,8 +14,6 @@ from ..core.rotations import length, rotate, transposed
 from .rig import Refusal, Rig
 
 NOT_A_NUMBER = "The animation has a value that is not a number: look for broken keys on the legs or the object"
-STEPS = [Matrix.Translation(step) for step in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))]
-"""The channels by which `location_axes` tries a bone: none, and one unit along each axis."""
 NOTHING = 1e-9
 """Share of its largest volume at which a bone is scaled to nothing."""
 
@@ -133,32 +131,36 @@ def floor_frame(space: Matrix, axis: int, height: float) -> Matrix:
     return out
 
 
-def placing(bone: bpy.types.PoseBone) -> Callable[[Matrix], Matrix]:
-    """A function of channels that tells where they would put an evaluated pose bone, in armature space, if no
-    constraint moved it (F7)."""
+def placed(bone: bpy.types.PoseBone, basis: Matrix) -> Matrix:
+    """Where channels would put an evaluated pose bone, in armature space, if no constraint moved it (F7)."""
     rest, above, parent = bone.bone, bone.parent, {}
-    own = rest.matrix_local
     if above:
         parent = {"parent_matrix": above.matrix, "parent_matrix_local": rest.parent.matrix_local}
-    return lambda basis: rest.convert_local_to_pose(basis, own, **parent)
-
-
-def placed(bone: bpy.types.PoseBone, basis: Matrix) -> Matrix:
-    """Where `placing` puts a pose bone."""
-    return placing(bone)(basis)
+    return rest.convert_local_to_pose(basis, rest.matrix_local, **parent)
 
 
 def location_axes(bone: bpy.types.PoseBone) -> np.ndarray:
-    """(3, 3): how the head of a pose bone moves in armature space with its location channels; zero if connected."""
-    if bone.bone.use_connect and bone.parent:
-        return np.zeros((3, 3))
-    place = placing(bone)
-    start, *heads = [place(step).translation for step in STEPS]
-    axes = np.array([(head - start)[:] for head in heads], float).T
+    """(3, 3): how the head of an evaluated pose bone moves in armature space with its location channels; zero if
+    connected."""
+    axes = axes_under(bone, np.array(bone.parent.matrix, float) if bone.parent else np.eye(4))
     if len(bone.constraints):  # such as Child Of, which carry on what the channels make
-        carried = bone.matrix @ place(bone.matrix_basis).inverted_safe()
+        carried = bone.matrix @ placed(bone, bone.matrix_basis).inverted_safe()
         axes = np.array(carried.to_3x3(), float) @ axes
     return axes
+
+
+def axes_under(bone: bpy.types.PoseBone, above: np.ndarray) -> np.ndarray:
+    """The same (..., 3, 3) without constraints, under poses `above` (..., 4, 4) of its parent, none where it has none:
+    whatever a bone inherits, its location is in the space of its parent."""
+    rest = bone.bone
+    if rest.use_connect and rest.parent:
+        return np.zeros_like(above[..., :3, :3])
+    if not rest.use_local_location:
+        return above[..., :3, :3]
+    own = rest.matrix_local.to_3x3()
+    if rest.parent:
+        own = rest.parent.matrix_local.to_3x3().inverted_safe() @ own
+    return above[..., :3, :3] @ np.array(own, float)
 
 
 def to_clip(sample: Sample, rig: Rig, fps: float, unit: float | np.ndarray | None = None) -> tuple[Clip, np.ndarray]:

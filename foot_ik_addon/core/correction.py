@@ -6,7 +6,6 @@ quintic in time leads from one to the next, while the animated foot's own motion
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +18,7 @@ from .ground import Ground
 from .rest import CUTS, TOUCH
 from .rotations import align, from_rotvec, length, normalized, rotate, to_rotvec, transform
 
+UP = np.array([0.0, 0.0, 1.0])
 SLIP = 0.0002 * LEG
 """What a point may move along tilted ground while the animation raises it by the height of the contact's band."""
 ROLL = 0.15
@@ -64,20 +64,23 @@ def held_foot(
     """
     out = np.zeros((len(clip), 9))
     known = np.zeros(len(clip), bool)
-    for p in prints:
-        span = slice(p.contact.start, p.contact.stop)
-        motion = (lock == 1 and p.held) or in_contact(leg.during(span), sole, p, ground, lock, clip.fps)
-        out[span] = np.concatenate(motion, 1)
-        known[span] = True
-    standing = np.flatnonzero(known)
-    if len(standing):
-        motion = Motion(*np.split(out[standing], 3, 1))
+    if prints:
+        frames = frames_of(prints)
+        known[frames] = True
+        stands = leg.during(frames)
+        motion = in_contact(stands, sole, prints, ground, lock, clip.fps)
+        out[frames] = np.concatenate(motion, 1)
         least = np.zeros(len(clip))
-        least[standing] = rolled_over(leg.during(standing), sole, motion, standing, ground)
+        least[frames] = rolled_over(stands, sole, motion, frames, ground)
         for a, b in runs(known):  # a foot that slides has a footprint in each frame
             if least[a:b].any():
                 out[a:b, 2] += np.maximum(smoothly(least[a:b], np.zeros(b - a, bool), clip.fps), least[a:b])
     return out, known
+
+
+def frames_of(prints: list[Footprint]) -> np.ndarray:
+    """(n,): the frames of some contacts, one after the other."""
+    return np.concatenate([np.arange(p.contact.start, p.contact.stop) for p in prints])
 
 
 def rolled_over(leg: Leg, sole: Sole, motion: Motion, frames: np.ndarray, ground: Ground) -> np.ndarray:
@@ -104,16 +107,20 @@ def smoothly(least: np.ndarray, stands: np.ndarray, fps: float) -> np.ndarray:
     return np.where(stands, 0.0, curve_between(np.zeros_like(least), least, most, SETTLE * fps, 0))
 
 
-def with_toes(clip: Clip, leg: Leg, sole: Sole, p: Footprint, ground: Ground) -> Footprint:
-    """A footprint whose toes do not cut the ground by more than `CUTS` beyond what is animated: with them straight if
-    they would when bent, as toes do that are not animated as the sole has them, or whose joint lies high above it."""
-    if p.stiff is None:
-        return p
-    span = slice(p.contact.start, p.contact.stop)
-    part = leg.during(span)
-    motion = in_contact(part, sole, p, ground, 1.0, clip.fps)
-    cut = cuts(part, sole, motion, np.arange(span.start, span.stop), ground)[:, sole.toes(leg)]
-    return p.stiff if cut.max() > CUTS else replace(p, held=motion)
+def with_toes(clip: Clip, leg: Leg, sole: Sole, prints: list[Footprint], ground: Ground) -> list[Footprint]:
+    """Footprints of one foot whose toes do not cut the ground by more than `CUTS` beyond what is animated: with them
+    straight if they would when bent, as toes do that are not animated as the sole has them, or whose joint lies high
+    above it."""
+    bent = [p for p in prints if p.stiff]
+    if not bent:
+        return prints
+    frames = frames_of(bent)
+    stands = leg.during(frames)
+    motion = in_contact(stands, sole, bent, ground, 1.0, clip.fps)
+    cut = cuts(stands, sole, motion, frames, ground)[:, sole.toes(leg)].max(1)
+    deepest = np.maximum.reduceat(cut, np.searchsorted(frames, [p.contact.start for p in bent]))
+    straight = {p.contact.start for p, deep in zip(bent, deepest, strict=True) if deep > CUTS}
+    return [p.stiff if p.stiff and p.contact.start in straight else p for p in prints]
 
 
 def carried_over(clip: Clip, held: np.ndarray, known: np.ndarray, ride: np.ndarray | float) -> Motion:
@@ -128,90 +135,109 @@ def carried_over(clip: Clip, held: np.ndarray, known: np.ndarray, ride: np.ndarr
     return Motion(*np.split(out, 3, 1))
 
 
-def in_contact(leg: Leg, sole: Sole, p: Footprint, ground: Ground, lock: float, fps: float) -> Motion:
-    """The motion of a leg in the n frames of one contact, which are all that it has."""
-    frames = np.arange(p.contact.start, p.contact.stop)
-    carried = ground.carried(p.piece, p.frame, frames, p.sole(sole.plan))
-    hold = lock if p.contact.locked else 0.0
-    normal = rotate(carried[:, :3, :3], p.tilt[:, 2])
+def in_contact(leg: Leg, sole: Sole, prints: list[Footprint], ground: Ground, lock: float, fps: float) -> Motion:
+    """The motion of a leg in the n frames of its contacts, which are all that it has, one contact after the other."""
+    sizes = [p.contact.stop - p.contact.start for p in prints]
+    starts = np.cumsum(sizes) - sizes
+    parts = [slice(start, start + size) for start, size in zip(starts, sizes, strict=True)]
+    of = np.repeat(np.arange(len(prints)), sizes)
+    each = lambda values: np.array(values)[of]  # of each frame what its contact has
+    place, tilt = each([p.place for p in prints]), each([p.tilt for p in prints])
+    heading = each([(np.cos(p.yaw), np.sin(p.yaw), 0.0) for p in prints])
+    hold = each([lock if p.contact.locked else 0.0 for p in prints])
+    carried = np.concatenate([
+        ground.carried(p.piece, p.frame, np.arange(p.contact.start, p.contact.stop), p.sole(sole.plan)) for p in prints
+    ])
+    normal = rotate(carried[:, :3, :3], tilt[:, :, 2])
     gradient = -normal[:, :2] / np.maximum(normal[:, 2:], 1e-6)
-    tilts = bool((carried[:, 2, 2] < 1 - 1e-6).any())
-    up = normal if tilts else np.array([0.0, 0.0, 1.0])
-    origin = transform(carried, p.place)
+    tilts = each(np.logical_or.reduceat(carried[:, 2, 2] < 1 - 1e-6, starts))
+    up = np.where(tilts[:, None], normal, UP)
+    origin = transform(carried, place)
 
     tracks, toes = sole.tracks(leg), sole.toes(leg)
     animated = tracks[:, BALL]
     joint = animated if leg.toe is None else leg.toe[:, :3, 3]
-    slope = 0.0 if tilts else float(length(normal[:, :2]).max())
-    flatter, joint, pitch, bend = laid_flat(tracks, joint, sole, toes, p.contact, hold * kept_down(slope), fps)
+    slope = np.where(tilts, 0.0, each(np.maximum.reduceat(length(normal[:, :2]), starts)))
+    still = np.concatenate([p.contact.still for p in prints])
+    flatter, joint, pitch, bend = laid_flat(tracks, joint, sole, toes, still, parts, hold * kept_down(slope), fps)
     heel, ball = flatter[:, HEEL], flatter[:, BALL]
     lower = np.minimum(heel[:, 2], ball[:, 2]).clip(0)
-    w = ball_weight(p.contact, length(velocity(tracks[:, HEEL], fps)), length(velocity(animated, fps)), fps)
-    down = let_down(flatter[..., 2], p.gaps)
+    down = let_down(flatter[..., 2], each([p.gaps for p in prints]))
+
+    w, passing, yaw, hinge = np.zeros((4, len(tracks)))
+    for p, part in zip(prints, parts, strict=True):
+        of_heel, of_ball = length(velocity(tracks[part, [HEEL, BALL]], fps)).T
+        w[part] = ball_weight(p.contact, of_heel, of_ball, fps)
+        passing[part] = np.abs(velocity(w[part], 1.0)) + 1e-9
+        yaw[part] = yaw_to_print(heel[part], ball[part], p)
+        if p.bend:
+            high = float(np.median(joint[part, 2] - ball[part, 2]))
+            hinge[part] = hinged(p.bend, max(high, 0.0), float(sole.plan[toes, 0].min()))
+    yaw *= hold
+    w, hold = w[:, None], hold[:, None]
 
     def standing(track: np.ndarray, from_ball: np.ndarray) -> np.ndarray:
         """Where a point of the sole belongs: at its place in the footprint or as animated, on the ground and as high
-        above it. `from_ball` (3,) leads there from the ball on the flat floor. What the lower of heel and ball is above
-        the floor is kept upright, unless the ground tilts: what is upright there now is not so a moment later. What the
-        other is higher leans with the sole, as it does on a rigid foot."""
-        spread = p.tilt @ from_ball
-        xy = (1 - hold) * (track + spread - from_ball)[:, :2] + hold * transform(carried, p.place + spread)[:, :2]
+        above it. `from_ball` (n, 3) leads there from the ball on the flat floor. What the lower of heel and ball is
+        above the floor is kept upright, unless the ground tilts: what is upright there now is not so a moment later.
+        What the other is higher leans with the sole, as it does on a rigid foot."""
+        spread = rotate(tilt, from_ball)
+        xy = (1 - hold) * (track + spread - from_ball)[:, :2] + hold * transform(carried, place + spread)[:, :2]
         lean = np.maximum(track[:, 2], 0.0) - lower
         z = origin[:, 2] + ((xy - origin[:, :2]) * gradient).sum(1)
         return np.column_stack([xy, z]) + (track[:, 2] - lean - down)[:, None] * up + lean[:, None] * normal
 
-    yaw = hold * yaw_to_print(heel, ball, p)
-    turn = carried[:, :3, :3] @ p.tilt if hold else align(np.array([0.0, 0.0, 1.0]), normal)
-    turn = turn @ from_rotvec(yaw[:, None] * (0.0, 0.0, 1.0))
-    by_ball = standing(ball, np.zeros(3))
+    turn = np.where(hold[..., None] > 0, carried[:, :3, :3] @ tilt, align(UP, normal))
+    turn = turn @ from_rotvec(yaw[:, None] * UP)
+    by_ball = standing(ball, np.zeros_like(ball))
     # The frames in which one hands the foot over to the other must agree on where it lies.
-    passing = np.abs(velocity(w, 1.0)) + 1e-9
-    apart = (passing * length((ball - heel)[:, :2])).sum() / passing.sum()
-    by_heel = standing(heel, -apart * np.array([np.cos(p.yaw), np.sin(p.yaw), 0.0])) + rotate(turn, ball - heel)
-    w = w[:, None]
+    apart = np.add.reduceat(passing * length((ball - heel)[:, :2]), starts) / np.add.reduceat(passing, starts)
+    by_heel = standing(heel, -each(apart)[:, None] * heading) + rotate(turn, ball - heel)
     place = (1 - w) * by_heel + w * by_ball
-    if p.bend:
-        high = float(np.median(joint[:, 2] - ball[:, 2]))
-        bend = bend + hinged(p.bend, max(high, 0.0), float(sole.plan[toes, 0].min())) * axis_across(ball - heel)
-    bend = rotate(turn, bend)
+    bend = rotate(turn, bend + hinge[:, None] * axis_across(ball - heel))
     if sole.on_toe[BALL]:  # the ball stays in its place; the foot gives way
         from_joint = rotate(turn, ball - joint)
         place = place + from_joint - rotate(from_rotvec(bend), from_joint)
     return Motion(place - animated, to_rotvec(turn @ from_rotvec(pitch)), bend)
 
 
-def kept_down(slope: float) -> float:
-    """Share of its height above ground that a point may not have while it stands, on ground whose normal has the
-    horizontal length `slope`: what rises from tilted ground also moves along it, and slides."""
-    return 1 - min(1.0, SLIP / max(BAND * slope, 1e-9))
+def kept_down(slope: np.ndarray) -> np.ndarray:
+    """Shares of its height above ground that a point may not have while it stands, on ground whose normals have the
+    horizontal lengths `slope`: what rises from tilted ground also moves along it, and slides."""
+    return 1 - np.minimum(1.0, SLIP / np.maximum(BAND * slope, 1e-9))
 
 
 def laid_flat(
-    tracks: np.ndarray, joint: np.ndarray, sole: Sole, toes: np.ndarray, contact: Contact, share: float, fps: float
+    tracks: np.ndarray, joint: np.ndarray, sole: Sole, toes: np.ndarray, still: np.ndarray, contacts: list[slice],
+    share: np.ndarray, fps: float,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The animated foot with a `share` of its pitch taken out while heel and ball stand: the tracks of its sole
-    (n, S, 3) and of the joint of its toes (n, 3), and the rotation vectors (n, 3) that turn it, and that bend its toes
-    so that these, its points `toes` (S,) bool, stay on the floor where they were.
+    """The animated foot with a `share` (n,) of its pitch taken out while heel and ball stand, in the frames `still`
+    (n,) bool of its `contacts`: the tracks of its sole (n, S, 3) and of the joint of its toes (n, 3), and the rotation
+    vectors (n, 3) that turn it, and that bend its toes so that these, its points `toes` (S,) bool, stay on the floor
+    where they were.
 
     Before and after that the foot takes on its animated pitch again.
     """
     heel, ball = tracks[:, HEEL], tracks[:, BALL]
-    if share == 0 or not contact.still.any():
+    if not (share * still).any():
         return tracks, joint, np.zeros_like(ball), np.zeros_like(ball)
     way = ball - heel
-    still = np.flatnonzero(contact.still)
-    away = np.abs(np.subtract.outer(np.arange(len(ball)), still))
-    nearest = still[away.argmin(1)]
-    part = share * quintic(np.maximum(1 - away.min(1) / (ROLL * fps), 0))
-    flat = way[still, 2][np.abs(way[still, 2]).argmin()]
+    nearest, away, flat = np.arange(len(way)), np.full(len(way), np.inf), np.zeros(len(way))
+    for part in contacts:
+        at = part.start + np.flatnonzero(still[part])
+        if len(at):
+            apart = np.abs(np.subtract.outer(nearest[part], at))
+            nearest[part], away[part] = at[apart.argmin(1)], apart.min(1)
+            flat[part] = min(way[at, 2], key=abs)
+    share = share * quintic(np.maximum(1 - away / (ROLL * fps), 0))
     pitch = np.arctan2(way[:, 2] - flat, length(way[:, :2]))
-    pitch = part * np.clip(pitch, np.minimum(pitch[nearest], 0), np.maximum(pitch[nearest], 0))
+    pitch = share * np.clip(pitch, np.minimum(pitch[nearest], 0), np.maximum(pitch[nearest], 0))
     across = axis_across(way)
     turn = -pitch[:, None] * across
     out = rotate(from_rotvec(turn)[:, None], tracks - ball[:, None]) + ball[:, None]
     lowest = tracks[:, ~toes, 2].min(1)
-    sunk = part * np.maximum(lowest, lowest[nearest]).clip(None, 0)
-    rise = (0.0, 0.0, 1.0) * (lowest - sunk - out[:, ~toes, 2].min(1))[:, None]
+    sunk = share * np.maximum(lowest, lowest[nearest]).clip(None, 0)
+    rise = UP * (lowest - sunk - out[:, ~toes, 2].min(1))[:, None]
     out += rise[:, None]
     joint = rotate(from_rotvec(turn), joint - ball) + ball + rise
     before, after, ahead = tracks[:, toes, 2], out[:, toes, 2], sole.plan[toes, 0]
@@ -275,10 +301,8 @@ def let_down(heights: np.ndarray, gaps: np.ndarray) -> np.ndarray:
     """(n,): how far a foot that rolls over heel or ball, or over an edge, is let down from the plane of its sole, until
     it touches.
 
-    `heights` (n, S) are those of the animated sole, `gaps` (S,) what the ground lies below the resting sole.
+    `heights` (n, S) are those of the animated sole, `gaps` (n, S) what the ground lies below the resting sole.
     """
-    if not gaps.any():
-        return np.zeros(len(heights))
     raised = np.maximum(heights - heights.min(1, keepdims=True).clip(0), 0.0)
     return np.minimum((raised + gaps).min(1), TOUCH)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,9 +12,6 @@ from .ground import Ground
 from .rest import TOUCH, Limits, Rest, stance_from
 from .rotations import align, from_rotvec, length, rotate, transform
 from .route import Place, route
-
-if TYPE_CHECKING:
-    from .correction import Motion
 
 HEADROOM = 0.5
 """Rays that sample the ground start this much of a leg above where the foot is expected."""
@@ -60,8 +56,6 @@ class Footprint:
     floor."""
     gaps: np.ndarray = field(default_factory=lambda: np.zeros(0))
     """(S,): how far the ground lies below the sole's points when it rests."""
-    held: Motion | None = None
-    """The motion that holds the foot in it, where that is known already."""
 
     def sole(self, plan: np.ndarray) -> np.ndarray:
         """(S, 3): where the points of the sole, `plan` (S, 2) on paper, lie on the ground."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from .pose import Corrected, local_turns
-from .rotations import align, rotate, transform
+from .rotations import align, length, rotate, square_to, transform, unit_and_length
 
 
 def about(turn: np.ndarray, old: np.ndarray, new: np.ndarray) -> np.ndarray:
@@ -74,4 +74,28 @@ def location_change(axes: np.ndarray, away: np.ndarray) -> np.ndarray:
     """
     out, movable = np.zeros(away.shape), np.abs(np.linalg.det(axes)) > 0
     out[movable] = np.linalg.solve(axes[movable], away[movable][:, :, None])[:, :, 0]
+    return out
+
+
+def magnified(chains: tuple[np.ndarray, ...], corrected: Corrected) -> np.ndarray:
+    """(F,): how far a corrected pose may be off, as a multiple of the rounding of a number as large as a leg; infinite
+    for legs of more than two bones, whose solvers iterate. `chains` as in `correct`.
+
+    What is far from the origin is rounded more. And what hip and ankle are off the knee magnifies, animated or
+    corrected: at the height h over the line between them, p and q from its ends, it rises by p q / (p + q) / h for each
+    unit by which they come nearer.
+    """
+    out = np.ones(len(corrected.pelvis))
+    for i, chain in enumerate(chains):
+        if chain.shape[1] > 3:
+            return np.full(len(out), np.inf)
+        full = length(np.diff(chain, axis=1)).sum(1)
+        for joints in (chain, moved_joints(chain, corrected, i)):
+            hip, knee, ankle = np.moveaxis(joints, 1, 0)
+            way, span = unit_and_length(ankle - hip)
+            p = ((knee - hip) * way).sum(1)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                lever = np.abs(p * (span - p) / span / length(square_to(knee - hip, way)))
+                far = np.abs(joints).max((1, 2)) / full
+                out = np.maximum(out, np.nan_to_num(np.maximum(lever, 1) * np.maximum(far, 1), nan=np.inf))
     return out

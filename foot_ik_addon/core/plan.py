@@ -8,7 +8,7 @@ import numpy as np
 
 from .clip import BALL, LEG, Clip, Leg, Sole, smoothed, velocity
 from .contacts import BAND, Contact, find_contacts
-from .correction import Motion, carried_over, held_foot, with_toes
+from .correction import UP, Motion, carried_over, held_foot, with_toes
 from .edits import Edit, edited
 from .footprints import Footprint, lay_footprints, slips_away
 from .ground import Ground
@@ -23,7 +23,6 @@ from .rotations import from_rotvec, normalized, rotate
 from .sole import find_sole
 from .swing import clear_swings, kept_from_hip
 
-UP = np.array([0.0, 0.0, 1.0])
 SLIDING, LOCKED = 0, 1
 SUPPORT_BLUR = 0.08
 """Seconds over which a foot takes and gives up the pelvis."""
@@ -130,11 +129,8 @@ def planted(
             for foot, starts in zip(contacts, slipping, strict=True)
         ]
         prints = lay_footprints(clip, soles, contacts, ground, options.limits, rides)
-    prints = [
-        [with_toes(clip, leg, sole, p, ground) for p in foot]
-        for leg, sole, foot in zip(clip.legs, soles, prints, strict=True)
-    ]
-    return contacts, prints
+    feet = zip(clip.legs, soles, prints, strict=True)
+    return contacts, [with_toes(clip, leg, sole, foot, ground) for leg, sole, foot in feet]
 
 
 def follow(clip: Clip, soles: list[Sole], prints: list[list[Footprint]], ground: Ground, options: Options) -> Plan:

@@ -8,6 +8,8 @@ import numpy as np
 TINY = 1e-12
 SMALLEST = 1e-150
 """Far less than what rounds in any number that is used, and far more than the least there is."""
+ROUNDED = 1e-4
+"""How far the square of a rotation may be from 1 that many bones have rounded to single precision."""
 IDENTITY = np.eye(3)
 CROSS = np.cross(IDENTITY[:, None], IDENTITY).swapaxes(1, 2).reshape(3, 9)
 """What makes the cross-product matrix of a vector, row by row."""
@@ -151,9 +153,16 @@ def align(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def nearest_rotation(m: np.ndarray) -> np.ndarray:
-    """The rotations (..., 3, 3) nearest to matrices (..., 3, 3): scale, shear and mirroring taken out (polar)."""
-    u, _, vt = np.linalg.svd(m)
-    d = np.linalg.det(u @ vt)
-    u = u.copy()
-    u[..., :, 2] *= d[..., None]
-    return u @ vt
+    """The rotations (..., 3, 3) nearest to matrices (..., 3, 3): scale, shear and mirroring taken out (polar).
+
+    What is a rotation but for rounding takes one step of an iteration (Björck and Bowie, 1971), which squares what is
+    missing, in a quarter of the time of the decomposition that all else takes.
+    """
+    square = m @ transposed(m)
+    out = 1.5 * m - 0.5 * square @ m
+    other = ~((np.abs(square - IDENTITY).max((-2, -1)) < ROUNDED) & (np.linalg.det(m) > 0))
+    if other.any():
+        u, _, vt = np.linalg.svd(m[other])
+        u[..., 2] *= np.linalg.det(u @ vt)[:, None]
+        out[other] = u @ vt
+    return out

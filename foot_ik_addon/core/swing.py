@@ -37,8 +37,8 @@ def clear_swings(
     """(F, 3): motion to add to one foot so that its swings clear the ground.
 
     `before`, `after` (F, S, 3) are its sole points as animated and as corrected so far, `standing` (F,) bool. What the
-    clip itself cuts of its flat floor is not made good. `highest` (F,) is how high a foot is moved: from there ground is
-    looked for too, since one that does not land before the clip ends may be far below it.
+    clip itself cuts of its flat floor is not made good. `highest` (F,) is how high a foot is moved: from there ground
+    is looked for too, since one that does not land before the clip ends may be far below it.
     """
     out = np.zeros((len(clip), 3))
     own = np.maximum(-before[..., 2], 0)

@@ -283,6 +283,22 @@ def below_an_action(ob):
     ob.keyframe_insert('pose.bones["hips"].location', index=0)
 
 
+def test_what_plays_on_a_muted_track_is_no_part_of_a_plan(state):
+    def kept_aside(ob):
+        track = ob.animation_data.nla_tracks.new()
+        track.strips.new("Aside", 1, ob.animation_data.action.copy())
+        track.mute = True
+
+    ob = scenes.walker("slope", prepare=kept_aside)
+    (track,) = ob.animation_data.nla_tracks
+    track.strips[0].scale = 1.5
+    keyed = scenes.curves(track.strips[0].action)['pose.bones["thigh.L"].rotation_quaternion', 1]
+    keyed.keyframe_points[10].co.y += 0.1
+    assert state() == "CURRENT"
+    track.mute = False
+    assert state() == "STALE"
+
+
 def visited(_):
     scenes.visit(33)
 

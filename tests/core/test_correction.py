@@ -251,7 +251,7 @@ def test_what_a_sliding_foot_slides_over_lifts_it_smoothly():
     slides = [replace(c, locked=False) for c in find_contacts(clip.fps, leg, sole)]
     (prints,) = lay_footprints(Clip(clip.fps, clip.pelvis, (leg,)), [sole], [slides], ground, LIMITS)
     held, known = held_foot(clip, leg, sole, prints, ground, 1.0)
-    each = [in_contact(leg.during([p.contact.start]), sole, p, ground, 1.0, clip.fps) for p in prints]
+    each = [in_contact(leg.during([p.contact.start]), sole, [p], ground, 1.0, clip.fps) for p in prints]
     lift = held[known, 2] - np.concatenate([motion.move[:, 2] for motion in each])
     steps = np.abs(np.diff(lift))[np.diff(np.flatnonzero(known)) == 1]
     assert lift.max() > 0.01 * LEG and steps.max() < lift.max() / 3
@@ -341,7 +341,7 @@ def bent_onto(ground) -> tuple[Footprint, Footprint, float]:
     clip = clip_of(walks.standing())
     one, leg, sole = Clip(clip.fps, clip.pelvis, clip.legs[:1]), clip.legs[LEFT], sole_of(clip)
     ((first,),) = lay_footprints(one, [sole], [find_contacts(clip.fps, leg, sole)], ground, replace(LIMITS, shift=0.0))
-    kept = with_toes(one, leg, sole, first, ground)
+    (kept,) = with_toes(one, leg, sole, [first], ground)
     motion = carried_over(one, *held_foot(one, leg, sole, [kept], ground, 1.0), 0.0)
     return first, kept, -float(ground.gap(motion.of_sole(sole.tracks(leg), sole, leg)).min())
 

@@ -11,7 +11,7 @@ from core.walks import LEFT, RIGHT, Print, clip_of, truth
 
 from foot_ik_addon.core import correction
 from foot_ik_addon.core.clip import BALL, HEEL, LEG, Clip, Leg, Sole
-from foot_ik_addon.core.contacts import BAND, Contact, find_contacts, point_contact
+from foot_ik_addon.core.contacts import BAND, find_contacts, point_contact
 from foot_ik_addon.core.correction import ROLL, SLIP, Motion, carried_over, held_foot, kept_down, laid_flat
 from foot_ik_addon.core.footprints import Footprint, lay_footprints
 from foot_ik_addon.core.plan import LOCKED, make_plan
@@ -66,7 +66,7 @@ def corrected(clip: Clip, ground, lock: float = 1.0) -> Corrected:
 def as_before(clip: Clip, ground, monkeypatch, lock: float = 1.0) -> Corrected:
     """The correction without what is tested here."""
     with monkeypatch.context() as patch:
-        patch.setattr(correction, "kept_down", lambda slope: 0.0)
+        patch.setattr(correction, "kept_down", lambda slope: 0.0 * slope)
         return corrected(clip, ground, lock)
 
 
@@ -247,9 +247,8 @@ def rocker(pitch: np.ndarray, still: np.ndarray, toes: bool = False) -> tuple:
     on_toe = np.array([False, False, False, toes])
     tracks[:, on_toe] = flat[on_toe]
     tracks[..., 2] += np.maximum(-tracks[..., 2].min(1, keepdims=True), 0) if toes else 0.0
-    touches = np.ones(len(pitch), bool)
-    contact = Contact(0, len(pitch), touches, touches, still)
-    return tracks, tracks[:, BALL], Sole(np.zeros((4, 3)), on_toe, plan), on_toe, contact
+    sole, ones = Sole(np.zeros((4, 3)), on_toe, plan), np.ones(len(pitch))
+    return tracks, tracks[:, BALL], sole, on_toe, still, [slice(0, len(pitch))], ones
 
 
 def least(pitch: np.ndarray) -> float:
@@ -265,7 +264,7 @@ def test_before_and_after_the_stance_the_pitch_comes_back_smoothly():
     pitch = 0.3 * walks.smooth((t - 0.5) / 0.5) - 0.3 * walks.smooth((0.5 - t) / 0.5)
     still = (t > 0.4) & (t < 0.6)
     tracks, *foot = rocker(pitch, still)
-    after, _, turn, _ = laid_flat(tracks, *foot, 1.0, fps)
+    after, _, turn, _ = laid_flat(tracks, *foot, fps)
     away = np.abs(np.subtract.outer(t, t[still])).min(1)
     taken = np.linalg.norm(turn, axis=1)
     np.testing.assert_allclose(taken[still], np.abs(pitch[still] - least(pitch[still])), atol=SAME)
@@ -280,7 +279,7 @@ def test_before_and_after_the_stance_the_pitch_comes_back_smoothly():
 
 def test_a_stance_without_any_still_frame_is_left_alone():
     tracks, joint, *foot = rocker(np.linspace(0, 0.2, 20), np.zeros(20, bool))
-    after, there, turn, bend = laid_flat(tracks, joint, *foot, 1.0, 30.0)
+    after, there, turn, bend = laid_flat(tracks, joint, *foot, 30.0)
     np.testing.assert_array_equal(after, tracks)
     np.testing.assert_array_equal(there, joint)
     assert not turn.any() and not bend.any()
@@ -301,15 +300,15 @@ def test_toes_that_a_flatter_foot_would_press_into_the_floor_are_bent_up():
     """The ball is a little up, the toes are level: laid flat about its heel, the foot takes them down."""
     pitch = np.linspace(0.0, -0.08, 9)
     tracks, joint, *foot = rocker(pitch, np.ones(9, bool), toes=True)
-    after, joint, _, bend = laid_flat(tracks, joint, *foot, 1.0, 30.0)
+    after, joint, _, bend = laid_flat(tracks, joint, *foot, 30.0)
     assert np.ptp(after[:, BALL, 2]) < 0.1 * MM and after[-1, -1, 2] < -5 * MM
     tip = rotate(from_rotvec(bend), after[:, -1] - joint) + joint
     assert tip[:, 2].min() > -0.1 * MM
 
 
 def test_toes_that_cannot_be_bent_are_not_pressed_into_the_floor_either():
-    tracks, joint, sole, toes, contact = rocker(np.linspace(0.0, -0.08, 9), np.ones(9, bool), toes=True)
-    after, *_, bend = laid_flat(tracks, joint, sole, ~toes & toes, contact, 1.0, 30.0)
+    tracks, joint, sole, toes, *foot = rocker(np.linspace(0.0, -0.08, 9), np.ones(9, bool), toes=True)
+    after, *_, bend = laid_flat(tracks, joint, sole, ~toes & toes, *foot, 30.0)
     assert not bend.any() and after[..., 2].min() > -0.1 * MM
 
 

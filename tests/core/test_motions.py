@@ -1,12 +1,15 @@
 """Bones that go along with a part of a corrected body, whatever carries them and however their channels act."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from core import grounds, walks
 from core.figures import apply, options
 
-from foot_ik_addon.core.motions import about, channels_along, leg_motions, pole_motion
+from foot_ik_addon.core.motions import about, channels_along, leg_motions, magnified, moved_joints, pole_motion
 from foot_ik_addon.core.plan import make_plan
+from foot_ik_addon.core.pose import LegJob, Rows, correct
 from foot_ik_addon.core.rotations import (
     from_rotvec,
     length,
@@ -85,3 +88,28 @@ def test_the_bones_of_a_leg_stay_joined_and_the_pole_stays_on_the_side_of_the_kn
         bent = length(square_to(knee - hip, axis)) > 0.02
         assert bent.any()
         np.testing.assert_allclose(side[bent], was[bent], atol=1e-3)
+
+
+@pytest.mark.parametrize("away", (0.0, 300.0))
+def test_a_corrected_pose_is_off_by_no_more_than_it_magnifies_a_rounding(away):
+    """Legs from folded to straight, raised onto a step, at the origin and far from it; single precision rounds them."""
+    bend = np.geomspace(1e-7, 1.2, 200)[:, None]
+    hip = np.array([0.0, 0.1, 1.0]) + away
+    thigh = 0.5 * np.column_stack([np.sin(bend), 0 * bend, -np.cos(bend)])
+    leg = np.stack([0 * thigh, thigh, thigh * (0, 1, 2)], 1)
+    leg = hip + rotate(from_rotvec(np.array([0.3, 0.4, 0.5])), leg)
+    rows = Rows(np.zeros((1, 3)), (False,), *np.zeros((3, 200, 1, 3)), np.zeros(200), np.array([[0.38, 0.97]]))
+    rows = replace(rows, move=rows.move + (0.05, 0.02, 0.3))
+
+    def corrected(joints: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        foot = np.tile(np.eye(4), (200, 1, 1))
+        foot[:, :3, 3] = joints[:, 2]
+        clip = walks.Clip(30.0, joints[:, 0], (walks.Leg(joints, foot, None),))
+        out = correct(clip, (joints,), np.tile(np.eye(4), (200, 1, 1)), (LegJob("TWO_BONE", 0.0, True),), rows)
+        return moved_joints(joints, out, 0), magnified((joints,), out)
+
+    exact, most = corrected(leg)
+    rounded, _ = corrected(leg.astype(np.float32).astype(float))
+    off = np.abs(rounded - exact).max((1, 2))
+    assert (off < 3e-7 * most).all()
+    assert most.max() > 1e3 and most.min() < 3 * max(away, 1)

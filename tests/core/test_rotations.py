@@ -106,6 +106,14 @@ def test_nearest_rotation_takes_scale_and_mirroring_out(seed):
     np.testing.assert_allclose(np.linalg.det(nearest_rotation(-r)), 1, atol=1e-12)
 
 
+@given(SEEDS)
+def test_the_nearest_rotation_is_no_other_for_one_that_is_only_rounded(seed):
+    rng = np.random.default_rng(seed)
+    m = from_rotvec(angles(rng)) + rng.uniform(-1, 1, (50, 3, 3)) * 10 ** rng.uniform(-12, -5, (50, 1, 1))
+    u, _, vt = np.linalg.svd(m)
+    np.testing.assert_allclose(nearest_rotation(m), u @ vt, atol=1e-8)
+
+
 def test_normalized_falls_back_and_transform_moves_points():
     np.testing.assert_array_equal(normalized(np.array([2 * X, 0 * X]), Y), [X, Y])
     m = np.eye(4)
