@@ -2,8 +2,8 @@
 
 Filtering and then clipping to the bounds kinks a curve; clipping and then filtering breaks the bounds. So the curve
 is the answer to one small quadratic programme: least squared second differences and least distance from what is
-preferred, between the bounds. It is solved by ADMM (Boyd et al. 2011); the normal equations are the same in each
-round and diagonal under the cosine transform, so a round costs two FFTs.
+preferred, between the bounds. It is solved by ADMM (Boyd et al. 2011); the normal equations are diagonal under the
+cosine transform, so a round costs two FFTs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,11 @@ import numpy as np
 ROUNDS, CLOSE = 500, 1e-4
 """Most rounds, and the distance to the bounds (a tenth of a millimetre for a leg of 0.9 m) at which they end."""
 PENALTY, RELAXATION = 30.0, 1.7
-"""ADMM's penalty, with which tubes of walks over stairs converge in about a hundred rounds, and its over-relaxation."""
+"""ADMM's penalty to begin with, and its over-relaxation."""
+BALANCE, TURN, OFTEN = 5.0, 2.0, 20
+"""Every so many rounds the penalty is turned up or down by `TURN` if the curve is farther from the bounds than they
+moved, or the other way round, by more than `BALANCE` (Boyd et al. 2011, 3.4.1): the more frames a second, the higher it
+must be, and unbalanced a curve at 120 fps is 4 mm off after all rounds."""
 SHORT = 256
 """Samples up to which a product with a matrix is quicker than two FFTs."""
 
@@ -40,35 +44,39 @@ def curve_between(
     ends = [(0, 0)] * (x.ndim - 1) + [(margin, margin)]
     low = np.pad(lowest, ends, constant_values=-np.inf) - line
     high = np.pad(highest, ends, constant_values=np.inf) - line
-    y, z, u = x, np.clip(x, low, high), np.zeros_like(x)
-    for _ in range(ROUNDS):
-        y = smoother(x + PENALTY * (z - u), settle)
+    y, z, u, penalty = x, np.clip(x, low, high), np.zeros_like(x), PENALTY
+    for done in range(1, ROUNDS + 1):
+        y = smoother(x + penalty * (z - u), settle, penalty)
         relaxed, before = RELAXATION * y + (1 - RELAXATION) * z, z
         z = np.clip(relaxed + u, low, high)
         u += relaxed - z
-        if max(np.abs(y - z).max(), 10 * np.abs(z - before).max()) < CLOSE:
+        off, moved = np.abs(y - z).max(), np.abs(z - before).max()
+        if max(off, 10 * moved) < CLOSE:
             break
+        if done % OFTEN == 0 and not moved / BALANCE <= off <= moved * BALANCE:
+            turn = TURN if off > moved else 1 / TURN
+            penalty, u = penalty * turn, u / turn
     return (y + line)[..., margin : count - margin]
 
 
-def smoother(x: np.ndarray, settle: float) -> np.ndarray:
+def smoother(x: np.ndarray, settle: float, penalty: float) -> np.ndarray:
     """(..., N): the answer to the normal equations of one round; of short curves, such as the swings of a foot, these
     are solved once and for all."""
     count = x.shape[-1]
-    return x @ solved(count, settle) if count <= SHORT else spread(x, settle)
+    return x @ solved(count, settle, penalty) if count <= SHORT else spread(x, settle, penalty)
 
 
 @lru_cache(maxsize=64)
-def solved(count: int, settle: float) -> np.ndarray:
+def solved(count: int, settle: float, penalty: float) -> np.ndarray:
     """(count, count): the inverse of the normal equations."""
-    return spread(np.eye(count), settle)
+    return spread(np.eye(count), settle, penalty)
 
 
-def spread(x: np.ndarray, settle: float) -> np.ndarray:
+def spread(x: np.ndarray, settle: float, penalty: float) -> np.ndarray:
     """(..., N): the answer to the normal equations, by cosine transforms."""
     count = x.shape[-1]
     wave = 2 - 2 * np.cos(np.pi * np.arange(count) / count)
-    return cosine(cosine(x) / (1 + PENALTY + settle**4 * wave**2), inverse=True)
+    return cosine(cosine(x) / (1 + penalty + settle**4 * wave**2), inverse=True)
 
 
 def extrapolated(track: np.ndarray, pad: int) -> np.ndarray:

@@ -21,6 +21,8 @@ from .rotations import normalized
 
 DELAYS = np.array([0.0, 0.04, -0.04, 0.08, -0.08, 0.12, -0.12])
 """Seconds by which the travel of a swing is tried to be late at its beginning or early at its end."""
+FINE, COARSE = 120, 30
+"""Times a second at which a swing that may cut the ground is looked at: for its lift, and for its delay."""
 CLEARANCE = 0.004 * LEG
 """Height over the ground at which a swing passes."""
 AWAY = 0.15
@@ -39,35 +41,80 @@ def clear_swings(
     `before`, `after` (F, S, 3) are its sole points as animated and as corrected so far, `standing` (F,) bool. What the
     clip itself cuts of its flat floor is not made good. `highest` (F,) is how high a foot is moved: from there ground
     is looked for too, since one that does not land before the clip ends may be far below it.
+
+    Those that may cut it are looked at between the frames too, at the same times at any frame rate: a riser that is met
+    by hundredths of a second earlier must be risen to earlier.
     """
     out = np.zeros((len(clip), 3))
-    own = np.maximum(-before[..., 2], 0)
-    paths = []
-    for a, b in runs(~standing):
-        frames = np.arange(max(a - 2, 0), min(b + 2, len(clip)))
-        paths.append(Path(after[frames], own[frames], frames, (frames < a) | (frames >= b), clip.fps))
-    first = needs([(path, np.zeros((1, len(path.frames), 3))) for path in paths], highest, ground)
-    cutting = [(path, need) for path, need in zip(paths, first, strict=True) if need.max() > CUTS]
-    shifts = [path.delayed(DELAYS) for path, _ in cutting]
-    others = needs([(path, ways[1:]) for (path, _), ways in zip(cutting, shifts, strict=True)], highest, ground)
-    for (path, need), ways, more in zip(cutting, shifts, others, strict=True):
-        options = path.lifted(ways, np.concatenate([need, more]))
-        out[path.frames] += options[path.roughness(options).argmin()]
+    parts = max(1, round(FINE / clip.fps))
+    every = max(1, round(clip.fps * parts / COARSE))
+
+    def path(span: tuple[int, int], step: int) -> Path:
+        """One swing at every `step`-th part of a frame, from the last in which the foot stands before it."""
+        a, b = span
+        ticks = np.arange(max(a - 1, 0) * parts - 2 * every // step * step, b * parts + 2 * every + 1, step)
+        at = ticks[(ticks >= 0) & (ticks <= (len(clip) - 1) * parts)] / parts
+        own = np.maximum(-cubic(before[..., 2], at), 0)
+        return Path(cubic(after, at), own, at, (at <= a - 1) | (at >= b), clip.fps * parts / step, step == 1)
+
+    def needs(paths: list[Path], shifts: list[np.ndarray]) -> list[tuple[np.ndarray, bool]]:
+        return needed(paths, shifts, highest, ground)
+
+    spans = runs(~standing)
+    whole = [path(span, parts) for span in spans]
+    near = [
+        span
+        for span, (need, broken) in zip(spans, needs(whole, [p.undelayed for p in whole]), strict=True)
+        if broken or need.max() > CUTS / 2
+    ]
+    fine = [path(span, 1) for span in near]
+    asked = needs(fine, [p.undelayed for p in fine])
+    cutting = [(p, span, need) for p, span, (need, _) in zip(fine, near, asked, strict=True) if need.max() > CUTS]
+    coarse = [path((a, b), min(every, (b - a) * parts)) for _, (a, b), _ in cutting]
+    tried = [p.delayed(DELAYS) for p in coarse]
+    gentlest = [
+        p.roughness(p.lifted(ways, need)).argmin()
+        for p, ways, (need, _) in zip(coarse, tried, needs(coarse, tried), strict=True)
+    ]
+    ways = [p.delayed(DELAYS[[best]]) for (p, _, _), best in zip(cutting, gentlest, strict=True)]
+    for (p, _, _), way, (need, _) in zip(cutting, ways, needs([p for p, _, _ in cutting], ways), strict=True):
+        lifted = p.lifted(way, need)[0]
+        frames = np.flatnonzero(p.frames % 1 == 0)
+        out[p.frames[frames].astype(int)] += lifted[frames]
     return out
 
 
-def needs(ways: list[tuple[Path, np.ndarray]], highest: np.ndarray, ground: Ground) -> list[np.ndarray]:
-    """For each path and its shifts (k, n, 3) what `Path.need` tells: the ground under all of them is asked for at
-    once."""
-    if not ways:
+def needed(
+    paths: list[Path], shifts: list[np.ndarray], highest: np.ndarray, ground: Ground
+) -> list[tuple[np.ndarray, bool]]:
+    """For each path and its shifts (k, n, 3) what `Path.need` tells, and whether the ground there is so broken that
+    between two of its times it may come up by more than `CUTS`: the ground under all of them is asked for at once.
+
+    Of even ground an eighth of the second difference comes up between two times."""
+    if not paths:
         return []
-    points = [path.points + shifts[:, :, None] for path, shifts in ways]
-    frames = [np.broadcast_to(path.frames[:, None], p.shape[:-1]) for (path, _), p in zip(ways, points, strict=True)]
-    above, at = np.concatenate([p.reshape(-1, 3) for p in points]), np.concatenate([f.ravel() for f in frames])
-    above[:, 2] = np.maximum(above[:, 2], highest[at]) + HEADROOM
-    heights = ground.below(above, at)[0]
-    parts = np.split(heights, np.cumsum([f.size for f in frames])[:-1])
-    return [path.need(p, part.reshape(p.shape[:-1])) for (path, _), p, part in zip(ways, points, parts, strict=True)]
+    points = [p.points + shift[:, :, None] for p, shift in zip(paths, shifts, strict=True)]
+    frames = [np.broadcast_to(p.frames[:, None], x.shape[:-1]) for p, x in zip(paths, points, strict=True)]
+    above, at = np.concatenate([x.reshape(-1, 3) for x in points]), np.concatenate([f.ravel() for f in frames])
+    above[:, 2] = np.maximum(above[:, 2], highest[at.astype(int)]) + HEADROOM
+    under = np.split(between_frames(ground, above, at), np.cumsum([f.size for f in frames])[:-1])
+    heights = [z.reshape(x.shape[:-1]) for x, z in zip(points, under, strict=True)]
+    return [
+        (p.need(x, z), bool((np.abs(np.diff(z, n=2, axis=1)) > 8 * CUTS).any()))
+        for p, x, z in zip(paths, points, heights, strict=True)
+    ]
+
+
+def between_frames(ground: Ground, points: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Heights (N,) of the first ground below points (N, 3), NaN where there is none, at frames `at` (N,) and parts of
+    frames."""
+    frames = np.floor(at).astype(int)
+    heights = ground.below(points, frames)[0]
+    later = np.flatnonzero(at > frames)
+    if not ground.still and len(later):
+        share = (at - frames)[later]
+        heights[later] += share * (ground.below(points[later], frames[later] + 1)[0] - heights[later])
+    return heights
 
 
 def kept_from_hip(
@@ -89,9 +136,14 @@ def kept_from_hip(
 
 
 class Path:
-    """One swing with a few frames of the stance before and behind it."""
+    """One swing with a little of the stance before and behind it, at evenly spaced times."""
 
-    def __init__(self, points: np.ndarray, own: np.ndarray, frames: np.ndarray, standing: np.ndarray, fps: float):
+    def __init__(
+        self, points: np.ndarray, own: np.ndarray, frames: np.ndarray, standing: np.ndarray, fps: float, exact: bool
+    ):
+        """`points` (n, S, 3) of the sole, how deep they are animated to be in the floor, `own` (n, S), in these
+        `frames` (n,) and parts of frames, `fps` of them in a second; `standing` (n,) bool.
+        If `exact` the sole itself has to clear the ground too, and not only the wider one."""
         self.frames, self.standing, self.fps = frames, standing, fps
         self.track = points.mean(1)
         free = np.flatnonzero(~standing)
@@ -101,7 +153,13 @@ class Path:
         self.off = quintic(np.minimum(since, until).clip(0, AWAY * fps) / (AWAY * fps))
         outward = normalized((points - points.mean(1, keepdims=True)) * (1, 1, 0))
         wider = points + MARGIN * self.off[:, None, None] * outward
-        self.points, self.own = np.concatenate([points, wider], 1), np.tile(own, 2)
+        self.points = np.concatenate([points, wider], 1) if exact else wider
+        self.own = np.concatenate([own, own], 1) if exact else own
+
+    @property
+    def undelayed(self) -> np.ndarray:
+        """(1, n, 3): no shift."""
+        return np.zeros((1, len(self.frames), 3))
 
     @cached_property
     def middle(self) -> np.ndarray:
@@ -138,8 +196,11 @@ class Path:
 
 def cubic(values: np.ndarray, at: np.ndarray) -> np.ndarray:
     """Values (..., C) between their samples (n, C) at `at` (...), by Catmull-Rom splines."""
-    i = np.clip(np.floor(at).astype(int), 0, len(values) - 2)
-    t = (at - i)[..., None]
+    i = np.floor(at).astype(int)
+    if (i == at).all():
+        return values[i]
+    i = i.clip(0, len(values) - 2)
+    t = (at - i).reshape(at.shape + (1,) * (values.ndim - 1))
     p = [values[np.clip(i + k, 0, len(values) - 1)] for k in (-1, 0, 1, 2)]
     return p[1] + 0.5 * t * (
         p[2] - p[0] + t * (2 * p[0] - 5 * p[1] + 4 * p[2] - p[3] + t * (3 * (p[1] - p[2]) + p[3] - p[0]))

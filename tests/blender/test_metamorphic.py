@@ -130,11 +130,7 @@ def test_a_parent_that_moves_a_cycle_on_the_spot_over_the_ground():
     assert bpy.context.object.foot_ik.floor_space == "WORLD"
 
 
-RISERS = "core/swing.py lifts a foot over a riser from the first whole frame in which it would cut: 0.03 legs apart"
-
-
-@pytest.mark.parametrize("kind", ("slope", "uneven", pytest.param("stairs", marks=pytest.mark.xfail(
-    strict=True, reason=RISERS))))
+@pytest.mark.parametrize("kind", ("slope", "uneven", "stairs"))
 def test_twice_the_frames_in_the_same_time(kind):
     """What a plan keeps in seconds does not depend on the frame rate; contacts begin and end on whole frames, so blends
     differ by a part of a frame."""

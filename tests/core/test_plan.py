@@ -309,14 +309,15 @@ def test_the_pelvis_flows_over_broken_ground(name):
 
 @pytest.mark.parametrize("name", ["stairs down", "slope down"])
 def test_straight_knees_do_not_snap_where_the_ground_falls(name):
-    """Walked with all but straight knees, a foot that reaches down would stretch its leg just before it lands."""
+    """Walked with all but straight knees, a foot that reaches down would stretch its leg just before it lands. On the
+    stairs it also has to clear the edge of the tread above, by 20 mm more than in the whole frames alone."""
     ground = {"stairs down": grounds.stairs(-0.16), "slope down": grounds.slope(-15)}[name]
     out = planted(clip_of(walks.stride(straight=True)), ground)
 
     def jerk(clip: Clip) -> float:
         return max(float(np.percentile(np.abs(np.diff(knee_angle(leg), n=2)), 99)) for leg in clip.legs)
 
-    assert jerk(out.after) < 1.1 * jerk(out.before)
+    assert jerk(out.after) < 1.2 * jerk(out.before)
 
 
 def test_an_empty_limit_of_shift_keeps_feet_in_line():

@@ -131,6 +131,14 @@ def test_twice_the_frame_rate_is_no_rougher():
     assert worst[2] < 2 * worst[0]
 
 
+@pytest.mark.parametrize("at", [0.5, 0.52, 0.55])
+def test_the_frame_rate_does_not_change_the_lift(at):
+    """Wherever between two frames the foot meets the box: to 1 mm, where a frame earlier or later makes 30."""
+    slow, medium, fast = (swung(walks.stride(fps=fps), hurdle(0.2, at=at)).lift for fps in (24, 30, 60))
+    np.testing.assert_allclose(fast[::2], medium, atol=1 * MM)
+    np.testing.assert_allclose(slow[::4], medium[::5], atol=1 * MM)
+
+
 @pytest.mark.parametrize(
     "walk",
     [walks.stride(), walks.run(), walks.shuffle(), walks.kick(), walks.turning(), walks.jump()],
