@@ -48,5 +48,15 @@ def no_straighter(animated: np.ndarray, extension: np.ndarray, stands: np.ndarra
 
 def pelvis_curve(preferred: np.ndarray, lowest: np.ndarray, highest: np.ndarray, fps: float) -> np.ndarray:
     """(F,): the smooth curve of pelvis heights near `preferred` (F,) between `lowest` and `highest` (F,; infinite where
-    free). Whole hills are climbed by it."""
+    free). Whole hills are climbed by it.
+
+    A leg that must reach comes before one that is folded: around the frames in which not both can be, `lowest` does not
+    count. It would press the curve into the kinks of `highest` there.
+    """
+    crossed = np.flatnonzero(lowest > highest)
+    if len(crossed):
+        frames = np.arange(len(lowest))
+        after = np.searchsorted(crossed, frames).clip(None, len(crossed) - 1)
+        away = np.minimum(np.abs(frames - crossed[after]), np.abs(frames - crossed[(after - 1).clip(0)]))
+        lowest = np.where(away < SETTLE * fps, -np.inf, lowest)
     return curve_between(preferred, lowest, highest, SETTLE * fps, max(2, round(MARGIN * fps)))

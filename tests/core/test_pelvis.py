@@ -167,3 +167,15 @@ def test_a_leg_is_as_straight_before_its_landing_as_it_is_animated():
     first = no_straighter(animated, lower, stands & (np.arange(7) > 4))
     np.testing.assert_allclose(first[:5], [0.95, 0.95, 0.95, 0.96, 0.97])
     assert np.isinf(no_straighter(animated, lower, ~stands & False)).all()
+
+
+def test_where_not_every_leg_can_be_kept_from_folding_the_curve_stays_smooth():
+    """One leg stands on a high step while the other must reach down: bounds that cross would press the curve into the
+    kink of the highest."""
+    fps, t = 120, np.linspace(-1, 1, 241)
+    highest = 0.3 * np.abs(t) - 0.05 * np.exp(-((t / 0.03) ** 2))
+    lowest = np.where(np.abs(t) < 0.2, highest.min() + 0.08 - 0.3 * np.abs(t), -np.inf)
+    assert (lowest > highest).any()
+    preferred = np.full_like(t, 0.2)
+    bend = lambda low: np.abs(np.diff(pelvis_curve(preferred, low, highest, fps), 2)).max()
+    assert bend(lowest) < 1.01 * bend(np.full_like(t, -np.inf))
