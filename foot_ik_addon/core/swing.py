@@ -77,8 +77,10 @@ def clear_swings(
         for p, ways, (need, _) in zip(coarse, tried, needs(coarse, tried), strict=True)
     ]
     ways = [p.delayed(DELAYS[[best]]) for (p, _, _), best in zip(cutting, gentlest, strict=True)]
-    for (p, _, _), way, (need, _) in zip(cutting, ways, needs([p for p, _, _ in cutting], ways), strict=True):
-        lifted = p.lifted(way, need)[0]
+    late = [k for k, best in enumerate(gentlest) if DELAYS[best]]
+    again = dict(zip(late, needs([cutting[k][0] for k in late], [ways[k] for k in late]), strict=True))
+    for k, ((p, _, need), way) in enumerate(zip(cutting, ways, strict=True)):
+        lifted = p.lifted(way, again[k][0] if k in again else need)[0]
         frames = np.flatnonzero(p.frames % 1 == 0)
         out[p.frames[frames].astype(int)] += lifted[frames]
     return out
@@ -88,9 +90,10 @@ def needed(
     paths: list[Path], shifts: list[np.ndarray], highest: np.ndarray, ground: Ground
 ) -> list[tuple[np.ndarray, bool]]:
     """For each path and its shifts (k, n, 3) what `Path.need` tells, and whether the ground there is so broken that
-    between two of its times it may come up by more than `CUTS`: the ground under all of them is asked for at once.
+    between two of its times it may come up to the foot: the ground under all of them is asked for at once.
 
-    Of even ground an eighth of the second difference comes up between two times."""
+    Of even ground an eighth of the second difference comes up between two times, of broken ground at most all of it.
+    """
     if not paths:
         return []
     points = [p.points + shift[:, :, None] for p, shift in zip(paths, shifts, strict=True)]
@@ -99,9 +102,10 @@ def needed(
     above[:, 2] = np.maximum(above[:, 2], highest[at.astype(int)]) + HEADROOM
     under = np.split(between_frames(ground, above, at), np.cumsum([f.size for f in frames])[:-1])
     heights = [z.reshape(x.shape[:-1]) for x, z in zip(points, under, strict=True)]
+    jumps = [np.abs(np.diff(z, n=2, axis=1)) for z in heights]
     return [
-        (p.need(x, z), bool((np.abs(np.diff(z, n=2, axis=1)) > 8 * CUTS).any()))
-        for p, x, z in zip(paths, points, heights, strict=True)
+        (p.need(x, z), bool((jump > np.maximum(8 * CUTS, (x[..., 2] - z)[:, 1:-1])).any()))
+        for p, x, z, jump in zip(paths, points, heights, jumps, strict=True)
     ]
 
 
