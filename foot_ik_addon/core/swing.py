@@ -49,27 +49,27 @@ def clear_swings(
     parts = max(1, round(FINE / clip.fps))
     every = max(1, round(clip.fps * parts / COARSE))
 
-    def path(span: tuple[int, int], step: int) -> Path:
-        """One swing at every `step`-th part of a frame, from the last in which the foot stands before it."""
+    def path(span: tuple[int, int], step: int, near: np.ndarray | None = None) -> Path:
+        """One swing at every `step`-th part of a frame, from the last in which the foot stands before it; looked at
+        only within a frame of those `near` the ground, if they are known."""
         a, b = span
         ticks = np.arange(max(a - 1, 0) * parts - 2 * every // step * step, b * parts + 2 * every + 1, step)
         at = ticks[(ticks >= 0) & (ticks <= (len(clip) - 1) * parts)] / parts
+        looked = np.ones(len(at), bool) if near is None else (np.abs(np.subtract.outer(at, near)) <= 1).any(1)
         own = np.maximum(-cubic(before[..., 2], at), 0)
-        return Path(cubic(after, at), own, at, (at <= a - 1) | (at >= b), clip.fps * parts / step, step == 1)
+        standing = (at <= a - 1) | (at >= b)
+        return Path(cubic(after, at), own, at, standing, looked, clip.fps * parts / step, step == 1)
 
-    def needs(paths: list[Path], shifts: list[np.ndarray]) -> list[tuple[np.ndarray, bool]]:
+    def needs(paths: list[Path], shifts: list[np.ndarray]) -> list[tuple[np.ndarray, np.ndarray]]:
         return needed(paths, shifts, highest, ground)
 
     spans = runs(~standing)
     whole = [path(span, parts) for span in spans]
-    near = [
-        span
-        for span, (need, broken) in zip(spans, needs(whole, [p.undelayed for p in whole]), strict=True)
-        if broken or need.max() > CUTS / 2
-    ]
-    fine = [path(span, 1) for span in near]
-    asked = needs(fine, [p.undelayed for p in fine])
-    cutting = [(p, span, need) for p, span, (need, _) in zip(fine, near, asked, strict=True) if need.max() > CUTS]
+    first = needs(whole, [p.undelayed for p in whole])
+    close = [p.frames[comes_up | (need[0] > CUTS / 2)] for p, (need, comes_up) in zip(whole, first, strict=True)]
+    fine = [(path(span, 1, near), span) for span, near in zip(spans, close, strict=True) if len(near)]
+    asked = needs([p for p, _ in fine], [p.undelayed for p, _ in fine])
+    cutting = [(p, span, need) for (p, span), (need, _) in zip(fine, asked, strict=True) if need.max() > CUTS]
     coarse = [path((a, b), min(every, (b - a) * parts)) for _, (a, b), _ in cutting]
     tried = [p.delayed(DELAYS) for p in coarse]
     gentlest = [
@@ -78,9 +78,11 @@ def clear_swings(
     ]
     ways = [p.delayed(DELAYS[[best]]) for (p, _, _), best in zip(cutting, gentlest, strict=True)]
     late = [k for k, best in enumerate(gentlest) if DELAYS[best]]
-    again = dict(zip(late, needs([cutting[k][0] for k in late], [ways[k] for k in late]), strict=True))
-    for k, ((p, _, need), way) in enumerate(zip(cutting, ways, strict=True)):
-        lifted = p.lifted(way, again[k][0] if k in again else need)[0]
+    again = needs([path(cutting[k][1], 1) for k in late], [ways[k] for k in late])
+    for k, (need, _) in zip(late, again, strict=True):
+        cutting[k] = (*cutting[k][:2], need)
+    for (p, _, need), way in zip(cutting, ways, strict=True):
+        lifted = p.lifted(way, need)[0]
         frames = np.flatnonzero(p.frames % 1 == 0)
         out[p.frames[frames].astype(int)] += lifted[frames]
     return out
@@ -88,25 +90,28 @@ def clear_swings(
 
 def needed(
     paths: list[Path], shifts: list[np.ndarray], highest: np.ndarray, ground: Ground
-) -> list[tuple[np.ndarray, bool]]:
-    """For each path and its shifts (k, n, 3) what `Path.need` tells, and whether the ground there is so broken that
-    between two of its times it may come up to the foot: the ground under all of them is asked for at once.
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """For each path and its shifts (k, n, 3) what `Path.need` tells, and (n,) bool whether the ground is so broken
+    there that it may come up to the foot before or after that: the ground under all of them is asked for at once.
 
     Of even ground an eighth of the second difference comes up between two times, of broken ground at most all of it.
     """
     if not paths:
         return []
-    points = [p.points + shift[:, :, None] for p, shift in zip(paths, shifts, strict=True)]
-    frames = [np.broadcast_to(p.frames[:, None], x.shape[:-1]) for p, x in zip(paths, points, strict=True)]
+    points = [(p.points + shift[:, :, None])[:, p.looked] for p, shift in zip(paths, shifts, strict=True)]
+    frames = [np.broadcast_to(p.frames[p.looked, None], x.shape[:-1]) for p, x in zip(paths, points, strict=True)]
     above, at = np.concatenate([x.reshape(-1, 3) for x in points]), np.concatenate([f.ravel() for f in frames])
     above[:, 2] = np.maximum(above[:, 2], highest[at.astype(int)]) + HEADROOM
     under = np.split(between_frames(ground, above, at), np.cumsum([f.size for f in frames])[:-1])
-    heights = [z.reshape(x.shape[:-1]) for x, z in zip(points, under, strict=True)]
-    jumps = [np.abs(np.diff(z, n=2, axis=1)) for z in heights]
-    return [
-        (p.need(x, z), bool((jump > np.maximum(8 * CUTS, (x[..., 2] - z)[:, 1:-1])).any()))
-        for p, x, z, jump in zip(paths, points, heights, jumps, strict=True)
-    ]
+    out = []
+    for p, x, flat in zip(paths, points, under, strict=True):
+        z = flat.reshape(x.shape[:-1])
+        jump = np.zeros_like(z)
+        jump[:, 1:-1] = np.abs(np.diff(z, n=2, axis=1))
+        comes_up = np.zeros(len(p.frames), bool)
+        comes_up[p.looked] = (jump > np.maximum(8 * CUTS, x[..., 2] - z)).any((0, 2))
+        out.append((p.need(x, z), comes_up))
+    return out
 
 
 def between_frames(ground: Ground, points: np.ndarray, at: np.ndarray) -> np.ndarray:
@@ -143,12 +148,20 @@ class Path:
     """One swing with a little of the stance before and behind it, at evenly spaced times."""
 
     def __init__(
-        self, points: np.ndarray, own: np.ndarray, frames: np.ndarray, standing: np.ndarray, fps: float, exact: bool
+        self,
+        points: np.ndarray,
+        own: np.ndarray,
+        frames: np.ndarray,
+        standing: np.ndarray,
+        looked: np.ndarray,
+        fps: float,
+        exact: bool,
     ):
         """`points` (n, S, 3) of the sole, how deep they are animated to be in the floor, `own` (n, S), in these
-        `frames` (n,) and parts of frames, `fps` of them in a second; `standing` (n,) bool.
+        `frames` (n,) and parts of frames, `fps` of them in a second; `standing` (n,) bool. Ground is only looked for in
+        those that are `looked` (n,) at.
         If `exact` the sole itself has to clear the ground too, and not only the wider one."""
-        self.frames, self.standing, self.fps = frames, standing, fps
+        self.frames, self.standing, self.looked, self.fps = frames, standing, looked, fps
         self.track = points.mean(1)
         free = np.flatnonzero(~standing)
         since, until = np.arange(len(frames)) - (free[0] - 1), free[-1] + 1 - np.arange(len(frames))
@@ -171,10 +184,12 @@ class Path:
         return smoothed(self.track, CALM * self.fps)
 
     def need(self, points: np.ndarray, heights: np.ndarray) -> np.ndarray:
-        """(k, n): how far the foot must be lifted in each frame of the swing if its sole's points are moved to `points`
-        (k, n, S, 3), under which the ground has `heights` (k, n, S)."""
-        cut = np.nan_to_num(heights - points[..., 2] - self.own, nan=0.0).max(-1).clip(0)
-        return np.where(self.standing, 0.0, cut)
+        """(k, n): how far the foot must be lifted in each frame of the swing if its sole's points are moved, in the
+        frames that are looked at, to `points` (k, m, S, 3), under which the ground has `heights` (k, m, S)."""
+        out = np.zeros((len(points), len(self.frames)))
+        cut = np.nan_to_num(heights - points[..., 2] - self.own[self.looked], nan=0.0).max(-1).clip(0)
+        out[:, self.looked] = np.where(self.standing[self.looked], 0.0, cut)
+        return out
 
     def delayed(self, seconds: np.ndarray) -> np.ndarray:
         """(k, n, 3): what makes the horizontal travel late at its beginning (`seconds` (k,) > 0) or early at its
