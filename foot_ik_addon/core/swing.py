@@ -8,6 +8,7 @@ taken.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -46,72 +47,96 @@ def clear_swings(
     by hundredths of a second earlier must be risen to earlier.
     """
     out = np.zeros((len(clip), 3))
-    parts = max(1, round(FINE / clip.fps))
-    every = max(1, round(clip.fps * parts / COARSE))
+    foot = Swinging(clip.fps, before, after, standing, highest, ground)
+    swings = foot.cutting()
+    delays = foot.gentlest_delays([span for _, span, _ in swings])
+    ways = [path.delayed(delay) for (path, _, _), delay in zip(swings, delays, strict=True)]
+    late = [k for k, delay in enumerate(delays) if delay]
+    again = foot.needs([foot.path(swings[k][1], 1) for k in late], [ways[k] for k in late])
+    needs = dict(enumerate(need for _, _, need in swings)) | dict(zip(late, (need for need, _ in again), strict=True))
+    for k, (path, _, _) in enumerate(swings):
+        whole = np.flatnonzero(path.frames % 1 == 0)
+        out[path.frames[whole].astype(int)] += path.lifted(ways[k], needs[k])[0, whole]
+    return out
 
-    def path(span: tuple[int, int], step: int, near: np.ndarray | None = None) -> Path:
-        """One swing at every `step`-th part of a frame, from the last in which the foot stands before it; looked at
-        only within a frame of those `near` the ground, if they are known."""
+
+@dataclass(frozen=True)
+class Swinging:
+    """A foot, and the ground under it; the fields are those of `clear_swings`."""
+
+    fps: float
+    before: np.ndarray
+    after: np.ndarray
+    standing: np.ndarray
+    highest: np.ndarray
+    ground: Ground
+
+    @property
+    def parts(self) -> int:
+        """Of a frame: times at which a swing may be looked at."""
+        return max(1, round(FINE / self.fps))
+
+    @property
+    def every(self) -> int:
+        """So many parts are a step of `COARSE`."""
+        return max(1, round(self.fps * self.parts / COARSE))
+
+    def path(self, span: tuple[int, int], step: int, near: np.ndarray | None = None) -> Path:
+        """The swing of the frames `span`, at every `step`-th part of a frame from the last in which the foot stands
+        before it; looked at only within a frame of those `near` the ground, if they are known."""
         a, b = span
-        ticks = np.arange(max(a - 1, 0) * parts - 2 * every // step * step, b * parts + 2 * every + 1, step)
-        at = ticks[(ticks >= 0) & (ticks <= (len(clip) - 1) * parts)] / parts
+        before, behind = 2 * self.every // step * step, 2 * self.every
+        ticks = np.arange(max(a - 1, 0) * self.parts - before, b * self.parts + behind + 1, step)
+        at = ticks[(ticks >= 0) & (ticks <= (len(self.standing) - 1) * self.parts)] / self.parts
         looked = np.ones(len(at), bool) if near is None else (np.abs(np.subtract.outer(at, near)) <= 1).any(1)
-        own = np.maximum(-cubic(before[..., 2], at), 0)
+        own = np.maximum(-cubic(self.before[..., 2], at), 0)
         standing = (at <= a - 1) | (at >= b)
-        return Path(cubic(after, at), own, at, standing, looked, clip.fps * parts / step, step == 1)
+        return Path(cubic(self.after, at), own, at, standing, looked, self.fps * self.parts / step, step == 1)
 
-    def needs(paths: list[Path], shifts: list[np.ndarray]) -> list[tuple[np.ndarray, np.ndarray]]:
-        return needed(paths, shifts, highest, ground)
+    def cutting(self) -> list[tuple[Path, tuple[int, int], np.ndarray]]:
+        """The swings that cut the ground, with their frames and what each of their frames needs (1, n): found between
+        the frames too, where in whole frames ground is near."""
+        spans = runs(~self.standing)
+        whole = [self.path(span, self.parts) for span in spans]
+        first = self.needs(whole, [path.undelayed for path in whole])
+        near = [
+            path.frames[comes_up | (need[0] > CUTS / 2)] for path, (need, comes_up) in zip(whole, first, strict=True)
+        ]
+        fine = [(self.path(span, 1, frames), span) for span, frames in zip(spans, near, strict=True) if len(frames)]
+        needs = self.needs([path for path, _ in fine], [path.undelayed for path, _ in fine])
+        return [(path, span, need) for (path, span), (need, _) in zip(fine, needs, strict=True) if need.max() > CUTS]
 
-    spans = runs(~standing)
-    whole = [path(span, parts) for span in spans]
-    first = needs(whole, [p.undelayed for p in whole])
-    close = [p.frames[comes_up | (need[0] > CUTS / 2)] for p, (need, comes_up) in zip(whole, first, strict=True)]
-    fine = [(path(span, 1, near), span) for span, near in zip(spans, close, strict=True) if len(near)]
-    asked = needs([p for p, _ in fine], [p.undelayed for p, _ in fine])
-    cutting = [(p, span, need) for (p, span), (need, _) in zip(fine, asked, strict=True) if need.max() > CUTS]
-    coarse = [path((a, b), min(every, (b - a) * parts)) for _, (a, b), _ in cutting]
-    tried = [p.delayed(DELAYS) for p in coarse]
-    gentlest = [
-        p.roughness(p.lifted(ways, need)).argmin()
-        for p, ways, (need, _) in zip(coarse, tried, needs(coarse, tried), strict=True)
-    ]
-    ways = [p.delayed(DELAYS[[best]]) for (p, _, _), best in zip(cutting, gentlest, strict=True)]
-    late = [k for k, best in enumerate(gentlest) if DELAYS[best]]
-    again = needs([path(cutting[k][1], 1) for k in late], [ways[k] for k in late])
-    for k, (need, _) in zip(late, again, strict=True):
-        cutting[k] = (*cutting[k][:2], need)
-    for (p, _, need), way in zip(cutting, ways, strict=True):
-        lifted = p.lifted(way, need)[0]
-        frames = np.flatnonzero(p.frames % 1 == 0)
-        out[p.frames[frames].astype(int)] += lifted[frames]
-    return out
+    def gentlest_delays(self, spans: list[tuple[int, int]]) -> list[np.ndarray]:
+        """Per swing (1,): that of `DELAYS` with which it is gentlest, lifted as it must be then."""
+        coarse = [self.path((a, b), min(self.every, (b - a) * self.parts)) for a, b in spans]
+        tried = [path.delayed(DELAYS) for path in coarse]
+        return [
+            DELAYS[[path.roughness(path.lifted(ways, need)).argmin()]]
+            for path, ways, (need, _) in zip(coarse, tried, self.needs(coarse, tried), strict=True)
+        ]
 
+    def needs(self, paths: list[Path], shifts: list[np.ndarray]) -> list[tuple[np.ndarray, np.ndarray]]:
+        """For each path and its shifts (k, n, 3) what `Path.need` tells, and (n,) bool whether the ground is so broken
+        there that it may come up to the foot before or after that: the ground under all of them is asked for at once.
 
-def needed(
-    paths: list[Path], shifts: list[np.ndarray], highest: np.ndarray, ground: Ground
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """For each path and its shifts (k, n, 3) what `Path.need` tells, and (n,) bool whether the ground is so broken
-    there that it may come up to the foot before or after that: the ground under all of them is asked for at once.
-
-    Of even ground an eighth of the second difference comes up between two times, of broken ground at most all of it.
-    """
-    if not paths:
-        return []
-    points = [(p.points + shift[:, :, None])[:, p.looked] for p, shift in zip(paths, shifts, strict=True)]
-    frames = [np.broadcast_to(p.frames[p.looked, None], x.shape[:-1]) for p, x in zip(paths, points, strict=True)]
-    above, at = np.concatenate([x.reshape(-1, 3) for x in points]), np.concatenate([f.ravel() for f in frames])
-    above[:, 2] = np.maximum(above[:, 2], highest[at.astype(int)]) + HEADROOM
-    under = np.split(between_frames(ground, above, at), np.cumsum([f.size for f in frames])[:-1])
-    out = []
-    for p, x, flat in zip(paths, points, under, strict=True):
-        z = flat.reshape(x.shape[:-1])
-        jump = np.zeros_like(z)
-        jump[:, 1:-1] = np.abs(np.diff(z, n=2, axis=1))
-        comes_up = np.zeros(len(p.frames), bool)
-        comes_up[p.looked] = (jump > np.maximum(8 * CUTS, x[..., 2] - z)).any((0, 2))
-        out.append((p.need(x, z), comes_up))
-    return out
+        Of even ground an eighth of the second difference comes up between two times, of broken ground at most all.
+        """
+        if not paths:
+            return []
+        points = [(p.points + shift[:, :, None])[:, p.looked] for p, shift in zip(paths, shifts, strict=True)]
+        frames = [np.broadcast_to(p.frames[p.looked, None], x.shape[:-1]) for p, x in zip(paths, points, strict=True)]
+        above, at = np.concatenate([x.reshape(-1, 3) for x in points]), np.concatenate([f.ravel() for f in frames])
+        above[:, 2] = np.maximum(above[:, 2], self.highest[at.astype(int)]) + HEADROOM
+        under = np.split(between_frames(self.ground, above, at), np.cumsum([f.size for f in frames])[:-1])
+        out = []
+        for p, x, heights in zip(paths, points, under, strict=True):
+            z = heights.reshape(x.shape[:-1])
+            jump = np.zeros_like(z)
+            jump[:, 1:-1] = np.abs(np.diff(z, n=2, axis=1))
+            comes_up = np.zeros(len(p.frames), bool)
+            comes_up[p.looked] = (jump > np.maximum(8 * CUTS, x[..., 2] - z)).any((0, 2))
+            out.append((p.need(x, z), comes_up))
+        return out
 
 
 def between_frames(ground: Ground, points: np.ndarray, at: np.ndarray) -> np.ndarray:
