@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Contact sheets: the worst moments of captured clips on stairs, rubble and a kerb, before beside after.
+"""Contact sheets: the worst moments of captured clips on stairs, rubble, a kerb and bumps, before beside after.
 
     python tools/contact_sheets.py [ground ...] [--clips NAME,NAME] [--out FOLDER]
 
@@ -31,7 +31,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
 LAB = ROOT.parent / "shared" / "lab"
-GROUNDS = ("stairs", "rubble", "kerb")
+GROUNDS = ("stairs", "rubble", "kerb", "bumps")
 KINDS = {"below": "{:.1f} mm below", "float": "{:.1f} mm float", "step": "{:.2f} mm step"}
 PROCESSES = 2
 
