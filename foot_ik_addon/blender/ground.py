@@ -136,6 +136,8 @@ class MeshGround:
         known: dict[int, int] = {}
         with np.errstate(invalid="ignore"):
             ups = self.inverse[..., :3, 2] / length(self.inverse[..., :3, 2])[..., None]
+            turns = align(ups[np.isfinite(ups[..., 0]).argmax(0), np.arange(len(self.pieces))], Z)
+        leads: list[int] = []
         for i, surface in enumerate(self.pieces):
             seen = ups[np.isfinite(ups[:, i, 0]), i]
             if i in self.deforming or not len(seen) or np.ptp(seen, axis=0).max() > UPRIGHT:
@@ -143,10 +145,11 @@ class MeshGround:
             k = known.setdefault(id(surface), len(self.columns))
             if k == len(self.columns):
                 self.columns.append((surface, seen[0]))
+                leads.append(i)
             up = self.columns[k][1]
             if np.abs(seen[0] - up).max() <= UPRIGHT:
                 self.column[i] = k
-                self.into[:, i, :3] = align(up, Z) @ self.inverse[:, i, :3]
+                self.into[:, i, :3] = turns[leads[k]] @ self.inverse[:, i, :3]
 
     @property
     def still(self) -> bool:
