@@ -87,7 +87,8 @@ def corrected_clip(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig, frame
     that are nearly straight or far away: those frames are stepped through.
     """
     fps, saved, single = live.scene_fps(scene), plan_of_clip(ob, rig), {}
-    beyond = [i for i, frame in enumerate(frames) if saved is None or not in_range(saved, frame)]
+    covered = [saved is not None and in_range(saved, frame) for frame in frames]
+    planned, beyond = ([i for i, known in enumerate(covered) if known == wanted] for wanted in (True, False))
 
     def alone(depsgraph: bpy.types.Depsgraph, frame: float) -> None:
         if saved is None or not in_range(saved, frame):
@@ -99,7 +100,6 @@ def corrected_clip(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig, frame
     sample, weights, stepped = yield from sample_clip(scene, ob, rig, frames, each, ground, why)
     if any(c is None for c in single.values()):
         raise Refusal("There is no plan for these frames: press Plan first")
-    planned = [i for i in range(len(frames)) if i not in beyond]
     parts = [single[frames[i]] for i in beyond]
     if planned:
         request = request_of(ob, rig, sample.take(planned), fps, saved, weights.take(planned))

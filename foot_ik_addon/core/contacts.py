@@ -56,9 +56,10 @@ class Contact:
 def find_contacts(fps: float, leg: Leg, sole: Sole) -> list[Contact]:
     """The plants of one foot, in order."""
     tracks = sole.tracks(leg)
-    (heel, slow_heel), (ball, slow_ball) = (point_contact(tracks[:, i], fps) for i in (HEEL, BALL))
-    stands = heel | ball
-    heel, ball = (mask | touches(tracks[:, i], fps, stands) for mask, i in ((heel, HEEL), (ball, BALL)))
+    points = (point_contact(tracks[:, i], fps) for i in (HEEL, BALL))
+    (heel, slow_heel, heel_touches), (ball, slow_ball, ball_touches) = points
+    away = ~around(heel | ball, round(GAP * fps))
+    heel, ball = heel | heel_touches & away, ball | ball_touches & away
     either = close_gaps(heel | ball, GAP * fps)
     out = []
     for a, b in runs(either):
@@ -76,31 +77,35 @@ def over_gaps(heel: np.ndarray, ball: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return heel, ball
 
 
-def point_contact(track: np.ndarray, fps: float) -> tuple[np.ndarray, np.ndarray]:
-    """(F,) bool: the frames in which a point with this track (F, 3) stands, and those in which it does so without any
-    doubt."""
+def point_contact(track: np.ndarray, fps: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(F,) bool: the frames in which a point with this track (F, 3) stands, those in which it does so without any
+    doubt, and those in which it touches the ground at most, in a step so quick that no frame shows it at rest."""
     flow = smoothed(velocity(track, fps), SMOOTH * fps)
     speed = np.linalg.norm(flow, axis=1)
     noise = max(SLOWEST, PACE * speed.mean())
-    low = track[:, 2] - own_floor(track[:, 2], speed < noise, fps) < BAND
+    height = track[:, 2] - own_floor(track[:, 2], speed < noise, fps)
+    low = height < BAND
     limit = slow_limit(speed, low & (np.abs(flow[:, 2]) < SLOWEST), noise)
     slow = low & (speed < limit)
     mask = close_gaps(hysteresis(slow, low & (speed < LEAVE * limit)), GAP * fps) & low
     mask = drop_short(mask, SHORTEST * fps)
-    return mask, mask & slow & (track[:, 2] < np.percentile(track[:, 2], FLOOR_SHARE) + BAND)
+    sure = mask & slow & (track[:, 2] < np.percentile(track[:, 2], FLOOR_SHARE) + BAND)
+    return mask, sure, dips(height, low) & (speed < speed.mean())
 
 
-def touches(track: np.ndarray, fps: float, stands: np.ndarray) -> np.ndarray:
-    """(F,) bool: the lowest frames of steps so quick that no frame shows the foot at rest: those in which a point with
-    this track (F, 3) dips to its floor, slower than it is on average, and away from where the foot `stands` (F,)."""
-    speed = np.linalg.norm(velocity(track, fps), axis=1)
-    height = track[:, 2] - np.percentile(track[:, 2], FLOOR_SHARE)
-    out, near = np.zeros_like(stands), round(GAP * fps)
-    for a, b in runs(height < BAND):
-        f = a + int(np.argmin(height[a:b]))
-        if a > 0 and b < len(out) and speed[f] < speed.mean() and not stands[max(a - near, 0) : b + near].any():
-            out[f] = True
+def dips(height: np.ndarray, low: np.ndarray) -> np.ndarray:
+    """(F,) bool: the lowest frame, by `height` (F,), of each run of `low` (F,) frames within the clip."""
+    out = np.zeros_like(low)
+    for a, b in runs(low):
+        if a > 0 and b < len(low):
+            out[a + int(np.argmin(height[a:b]))] = True
     return out
+
+
+def around(mask: np.ndarray, frames: int) -> np.ndarray:
+    """(F,) bool: what lies within some frames of a mask (F,)."""
+    padded = np.pad(mask, frames)
+    return np.lib.stride_tricks.sliding_window_view(padded, 2 * frames + 1).any(1)
 
 
 def own_floor(height: np.ndarray, stands: np.ndarray, fps: float) -> np.ndarray:

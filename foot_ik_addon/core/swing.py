@@ -53,10 +53,12 @@ def clear_swings(
     ways = [path.delayed(delay) for (path, _, _), delay in zip(swings, delays, strict=True)]
     late = [k for k, delay in enumerate(delays) if delay]
     again = foot.needs([foot.path(swings[k][1], 1) for k in late], [ways[k] for k in late])
-    needs = dict(enumerate(need for _, _, need in swings)) | dict(zip(late, (need for need, _ in again), strict=True))
-    for k, (path, _, _) in enumerate(swings):
+    needs = [need for _, _, need in swings]
+    for k, (need, _) in zip(late, again, strict=True):
+        needs[k] = need
+    for (path, _, _), way, need in zip(swings, ways, needs, strict=True):
         whole = np.flatnonzero(path.frames % 1 == 0)
-        out[path.frames[whole].astype(int)] += path.lifted(ways[k], needs[k])[0, whole]
+        out[path.frames[whole].astype(int)] += path.lifted(way, need)[0, whole]
     return out
 
 

@@ -258,8 +258,8 @@ def test_a_clip_may_end_and_begin_while_a_foot_is_in_the_air(before_landing, way
     tracks = sole_of(clip).tracks(clip.legs[LEFT])
     cut = round((2.0 - before_landing) * walk.fps)
     for which in (HEEL, BALL):
-        whole, _ = point_contact(tracks[way, which], walk.fps)
-        part, _ = point_contact(tracks[:cut][way, which], walk.fps)
+        whole, *_ = point_contact(tracks[way, which], walk.fps)
+        part, *_ = point_contact(tracks[:cut][way, which], walk.fps)
         assert part.any() and np.abs(part[way].astype(int) - whole[way][:cut]).sum() <= 1
 
 

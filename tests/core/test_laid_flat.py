@@ -342,6 +342,6 @@ def test_a_foot_that_stands_on_a_block_of_the_clip_is_not_surely_still():
         high = sole.tracks(clip.legs[LEFT])[c.start : c.stop, BALL, 2] > 0.05 * LEG
         assert not (c.still & high).any()
     track = sole.tracks(clip.legs[LEFT])[:, BALL]
-    touches, surely = point_contact(track, clip.fps)
+    touches, surely, _ = point_contact(track, clip.fps)
     assert (touches & (track[:, 2] > 0.05 * LEG)).any()
     assert not (surely & ~touches).any()
