@@ -118,3 +118,16 @@ def smoothed(track: np.ndarray, sigma: float) -> np.ndarray:
     padded = np.concatenate([track[radius:0:-1], track, track[-2 : -radius - 2 : -1]])
     columns = padded.reshape(len(padded), -1).T
     return np.stack([np.convolve(c, kernel, "valid") for c in columns], 1).reshape(track.shape)
+
+
+def cubic(values: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Values (..., C) between their samples (n, C) at `at` (...), by Catmull-Rom splines."""
+    i = np.floor(at).astype(int)
+    if (i == at).all():
+        return values[i]
+    i = i.clip(0, len(values) - 2)
+    t = (at - i).reshape(at.shape + (1,) * (values.ndim - 1))
+    p = [values[np.clip(i + k, 0, len(values) - 1)] for k in (-1, 0, 1, 2)]
+    return p[1] + 0.5 * t * (
+        p[2] - p[0] + t * (2 * p[0] - 5 * p[1] + 4 * p[2] - p[3] + t * (3 * (p[1] - p[2]) + p[3] - p[0]))
+    )

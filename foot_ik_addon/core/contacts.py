@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .clip import BALL, HEEL, LEG, Leg, Sole, runs, smoothed, velocity
+from .clip import BALL, HEEL, LEG, Leg, Sole, cubic, runs
 
 BAND = 0.025 * LEG
 """A point within this height of its own floor is low: published foot-skate measures use 2.5 cm (Zhang et al. 2018)."""
@@ -29,8 +29,13 @@ SLACK = 2.5
 """A point is slow below so many times the median speed of its calm frames."""
 LEAVE = 1.5
 """A contact ends at so many times the speed that begins it (hysteresis)."""
-SMOOTH, GAP, SHORTEST = 0.012, 0.08, 0.055
-"""Seconds: smoothing of speeds, gaps that are closed, runs that are dropped."""
+SPAN, GAP, SHORTEST = 1 / 15, 0.08, 0.055
+"""Seconds: over which speeds are measured, gaps that are closed, runs that are dropped."""
+FINE = 240
+"""Times a second at which a foot is looked at, between its frames too: so a contact begins and ends at the same moment
+at any frame rate."""
+FLOORS = 30
+"""Times a second at which the floor under it is found."""
 
 
 @dataclass(frozen=True)
@@ -43,29 +48,77 @@ class Contact:
     """(stop - start,) bool."""
     ball: np.ndarray
     """(stop - start,) bool; in every frame heel or ball touches."""
-    still: np.ndarray
-    """(stop - start,) bool: both are low and slow without any doubt."""
+    unsure: np.ndarray
+    """(stop - start,): how many frames away the nearest moment is in which both are low and slow without any doubt; 0
+    in it, infinite where there is none."""
     locked: bool = True
     """Whether the foot is held at one footprint; a sliding foot follows the ground under it."""
     asked: bool = False
     """The user asks for it."""
     slips: bool = False
     """It is not held because the ground moves away under it."""
+    early: float = 0.0
+    late: float = 0.0
+    """How long before its first frame it begins, and after its last frame it ends: parts of a frame."""
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """When it begins and ends: frame indices and parts of frames."""
+        return self.start - self.early, self.stop - 1 + self.late
+
+    @property
+    def weights(self) -> np.ndarray:
+        """(stop - start,): how much of its time lies around each of its frames, in frames."""
+        out = np.ones(self.stop - self.start)
+        out[0] += self.early - 0.5
+        out[-1] += self.late - 0.5
+        return out if out.sum() > 0 else np.ones_like(out)
 
 
 def find_contacts(fps: float, leg: Leg, sole: Sole) -> list[Contact]:
     """The plants of one foot, in order."""
-    tracks = sole.tracks(leg)
-    points = (point_contact(tracks[:, i], fps) for i in (HEEL, BALL))
+    parts = parts_of(fps)
+    tracks, fine = between_frames(sole.tracks(leg)[:, [HEEL, BALL]], parts), fps * parts
+    points = (point_contact(tracks[:, i], fine) for i in (HEEL, BALL))
     (heel, slow_heel, heel_touches), (ball, slow_ball, ball_touches) = points
-    away = ~around(heel | ball, round(GAP * fps))
+    away = ~around(heel | ball, round(GAP * fine))
     heel, ball = heel | heel_touches & away, ball | ball_touches & away
-    either = close_gaps(heel | ball, GAP * fps)
-    out = []
-    for a, b in runs(either):
-        h, t = over_gaps(heel[a:b], ball[a:b])
-        out.append(Contact(a, b, h, t, (slow_heel & slow_ball)[a:b]))
-    return out
+    still = slow_heel & slow_ball
+    return [
+        at_frames(a, b, *over_gaps(heel[a:b], ball[a:b]), still[a:b], parts)
+        for a, b in runs(close_gaps(heel | ball, GAP * fine))
+    ]
+
+
+def parts_of(fps: float) -> int:
+    """How many times in a frame a foot is looked at: once where a gap between contacts may fall between two frames."""
+    return max(1, round(FINE / fps)) if GAP * fps >= 1 else 1
+
+
+def between_frames(tracks: np.ndarray, parts: int) -> np.ndarray:
+    """Tracks ((F - 1) * parts + 1, ...) at so many parts of the frames of tracks (F, ...)."""
+    return cubic(tracks, np.arange((len(tracks) - 1) * parts + 1) / parts)
+
+
+def at_frames(a: int, b: int, heel: np.ndarray, ball: np.ndarray, still: np.ndarray, parts: int) -> Contact:
+    """The contact of the times [a, b), of which a frame has so many `parts`, from what is known of them (b - a,). One
+    that ends before a frame comes is in the nearest frame."""
+    first, last = -(-a // parts), (b - 1) // parts
+    if first > last:
+        frame = (a + b - 1 + parts) // (2 * parts)
+        return Contact(frame, frame + 1, heel.any(keepdims=True), ball.any(keepdims=True), np.full(1, np.inf))
+    of = slice(first * parts - a, last * parts - a + 1, parts)
+    early, late = first - a / parts, (b - 1) / parts - last
+    return Contact(first, last + 1, heel[of], ball[of], away_from(still)[of] / parts, early=early, late=late)
+
+
+def away_from(mask: np.ndarray) -> np.ndarray:
+    """(F,): how far the nearest frame of a mask (F,) is; infinite where there is none."""
+    frames, at = np.arange(len(mask)), np.flatnonzero(mask)
+    if not len(at):
+        return np.full(len(mask), np.inf)
+    k = np.searchsorted(at, frames)
+    return np.minimum(np.abs(frames - at[(k - 1).clip(0)]), np.abs(frames - at[k.clip(None, len(at) - 1)])).astype(float)
 
 
 def over_gaps(heel: np.ndarray, ball: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -80,24 +133,35 @@ def over_gaps(heel: np.ndarray, ball: np.ndarray) -> tuple[np.ndarray, np.ndarra
 def point_contact(track: np.ndarray, fps: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(F,) bool: the frames in which a point with this track (F, 3) stands, those in which it does so without any
     doubt, and those in which it touches the ground at most, in a step so quick that no frame shows it at rest."""
-    flow = smoothed(velocity(track, fps), SMOOTH * fps)
+    flow = flow_of(track, fps)
     speed = np.linalg.norm(flow, axis=1)
     noise = max(SLOWEST, PACE * speed.mean())
-    height = track[:, 2] - own_floor(track[:, 2], speed < noise, fps)
+    step = max(1, round(fps / FLOORS))
+    floor = own_floor(track[::step, 2], speed[::step] < noise, fps / step)
+    times = np.arange(len(track))
+    height = track[:, 2] - np.interp(times, times[::step], floor)
     low = height < BAND
     limit = slow_limit(speed, low & (np.abs(flow[:, 2]) < SLOWEST), noise)
     slow = low & (speed < limit)
     mask = close_gaps(hysteresis(slow, low & (speed < LEAVE * limit)), GAP * fps) & low
     mask = drop_short(mask, SHORTEST * fps)
     sure = mask & slow & (track[:, 2] < np.percentile(track[:, 2], FLOOR_SHARE) + BAND)
-    return mask, sure, dips(height, low) & (speed < speed.mean())
+    return mask, sure, dips(height, low, mask) & (speed < speed.mean())
 
 
-def dips(height: np.ndarray, low: np.ndarray) -> np.ndarray:
-    """(F,) bool: the lowest frame, by `height` (F,), of each run of `low` (F,) frames within the clip."""
+def flow_of(track: np.ndarray, fps: float) -> np.ndarray:
+    """(F, 3): the velocity per second of a point with this track (F, 3), around each moment."""
+    times, half = np.arange(len(track)), max(1, round(SPAN * fps / 2))
+    before, after = (times - half).clip(0), (times + half).clip(None, len(track) - 1)
+    return (track[after] - track[before]) * (fps / np.maximum(after - before, 1))[:, None]
+
+
+def dips(height: np.ndarray, low: np.ndarray, stands: np.ndarray) -> np.ndarray:
+    """(F,) bool: the lowest frame, by `height` (F,), of each run of `low` (F,) frames within the clip in which the point
+    never `stands` (F,)."""
     out = np.zeros_like(low)
     for a, b in runs(low):
-        if a > 0 and b < len(low):
+        if a > 0 and b < len(low) and not stands[a:b].any():
             out[a + int(np.argmin(height[a:b]))] = True
     return out
 

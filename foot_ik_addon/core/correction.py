@@ -57,25 +57,39 @@ class Motion(NamedTuple):
 
 def held_foot(
     clip: Clip, leg: Leg, sole: Sole, prints: list[Footprint], ground: Ground, lock: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """The columns (F, 9) of the motion of one foot in the frames (F,) bool in which it stands.
+) -> tuple[np.ndarray, list[tuple[float, float]]]:
+    """The columns (F, 9) of the motion of one foot in the frames of its `stances`, and these.
 
     `lock` 1 holds each contact at its footprint, 0 lets the foot slide as animated and only follow the ground.
     """
-    out = np.zeros((len(clip), 9))
-    known = np.zeros(len(clip), bool)
+    out, spans = np.zeros((len(clip), 9)), stances(prints)
     if prints:
         frames = frames_of(prints)
-        known[frames] = True
         stands = leg.during(frames)
         motion = in_contact(stands, sole, prints, ground, lock, clip.fps)
         out[frames] = np.concatenate(motion, 1)
         least = np.zeros(len(clip))
         least[frames] = rolled_over(stands, sole, motion, frames, ground)
-        for a, b in runs(known):  # a foot that slides has a footprint in each frame
-            if least[a:b].any():
-                out[a:b, 2] += np.maximum(smoothly(least[a:b], np.zeros(b - a, bool), clip.fps), least[a:b])
-    return out, known
+        for begin, end in spans:  # a foot that slides has a footprint in each frame
+            of = frames_in(begin, end)
+            if least[of].any():
+                out[of, 2] += np.maximum(smoothly(least[of], np.zeros(len(least[of]), bool), clip.fps), least[of])
+    return out, spans
+
+
+def stances(prints: list[Footprint]) -> list[tuple[float, float]]:
+    """When a foot stands, without a break: frame indices and parts of frames."""
+    out: list[tuple[float, float]] = []
+    for p in prints:
+        begin, end = p.contact.span
+        joined = out and np.floor(out[-1][1]) + 1 >= np.ceil(begin)
+        out[-1:] = [(out[-1][0], end)] if joined else [*out[-1:], (begin, end)]
+    return out
+
+
+def frames_in(begin: float, end: float) -> slice:
+    """The frames in a stance."""
+    return slice(int(np.ceil(begin)), int(np.floor(end)) + 1)
 
 
 def frames_of(prints: list[Footprint]) -> np.ndarray:
@@ -123,14 +137,16 @@ def with_toes(clip: Clip, leg: Leg, sole: Sole, prints: list[Footprint], ground:
     return [p.stiff if p.stiff and p.contact.start in straight else p for p in prints]
 
 
-def carried_over(clip: Clip, held: np.ndarray, known: np.ndarray, ride: np.ndarray | float) -> Motion:
-    """The motion of a foot that is `held` (F, 9) in the `known` frames (F,), carried over the frames between.
+def carried_over(
+    clip: Clip, held: np.ndarray, spans: list[tuple[float, float]], ride: np.ndarray | float
+) -> Motion:
+    """The motion of a foot that is `held` (F, 9) in its stances, `spans`, carried over the frames between.
 
     In the air it takes part in the motion `ride` (F, 3) of the body: it climbs with it, and does not hurry ahead.
     """
     out = held.copy()
     out[:, :3] -= ride
-    fill(out, known, clip.frames(LEAD), clip.fps)
+    fill(out, spans, clip.frames(LEAD), clip.fps)
     out[:, :3] += ride
     return Motion(*np.split(out, 3, 1))
 
@@ -158,8 +174,8 @@ def in_contact(leg: Leg, sole: Sole, prints: list[Footprint], ground: Ground, lo
     animated = tracks[:, BALL]
     joint = animated if leg.toe is None else leg.toe[:, :3, 3]
     slope = np.where(tilts, 0.0, each(np.maximum.reduceat(length(normal[:, :2]), starts)))
-    still = np.concatenate([p.contact.still for p in prints])
-    flatter, joint, pitch, bend = laid_flat(tracks, joint, sole, toes, still, parts, hold * kept_down(slope), fps)
+    unsure = np.concatenate([p.contact.unsure for p in prints])
+    flatter, joint, pitch, bend = laid_flat(tracks, joint, sole, toes, unsure, parts, hold * kept_down(slope), fps)
     heel, ball = flatter[:, HEEL], flatter[:, BALL]
     lower = np.minimum(heel[:, 2], ball[:, 2]).clip(0)
     down = let_down(flatter[..., 2], each([p.gaps for p in prints]))
@@ -208,28 +224,26 @@ def kept_down(slope: np.ndarray) -> np.ndarray:
 
 
 def laid_flat(
-    tracks: np.ndarray, joint: np.ndarray, sole: Sole, toes: np.ndarray, still: np.ndarray, contacts: list[slice],
+    tracks: np.ndarray, joint: np.ndarray, sole: Sole, toes: np.ndarray, unsure: np.ndarray, contacts: list[slice],
     share: np.ndarray, fps: float,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The animated foot with a `share` (n,) of its pitch taken out while heel and ball stand, in the frames `still`
-    (n,) bool of its `contacts`: the tracks of its sole (n, S, 3) and of the joint of its toes (n, 3), and the rotation
-    vectors (n, 3) that turn it, and that bend its toes so that these, its points `toes` (S,) bool, stay on the floor
-    where they were.
+    """The animated foot with a `share` (n,) of its pitch taken out while heel and ball stand, at most so many frames
+    `unsure` (n,) away from which they do in its `contacts`: the tracks of its sole (n, S, 3) and of the joint of its
+    toes (n, 3), and the rotation vectors (n, 3) that turn it, and that bend its toes so that these, its points `toes`
+    (S,) bool, stay on the floor where they were.
 
     Before and after that the foot takes on its animated pitch again.
     """
     heel, ball = tracks[:, HEEL], tracks[:, BALL]
-    if not (share * still).any():
+    share = share * quintic(np.maximum(1 - unsure / (ROLL * fps), 0))
+    if not share.any():
         return tracks, joint, np.zeros_like(ball), np.zeros_like(ball)
     way = ball - heel
-    nearest, away, flat = np.arange(len(way)), np.full(len(way), np.inf), np.zeros(len(way))
+    nearest, flat = np.arange(len(way)), np.zeros(len(way))
     for part in contacts:
-        at = part.start + np.flatnonzero(still[part])
-        if len(at):
-            apart = np.abs(np.subtract.outer(nearest[part], at))
-            nearest[part], away[part] = at[apart.argmin(1)], apart.min(1)
-            flat[part] = min(way[at, 2], key=abs)
-    share = share * quintic(np.maximum(1 - away / (ROLL * fps), 0))
+        at = part.start + np.flatnonzero(unsure[part] <= unsure[part].min())
+        nearest[part] = at[np.abs(np.subtract.outer(nearest[part], at)).argmin(1)]
+        flat[part] = np.clip(0.0, way[at, 2].min(), way[at, 2].max())  # at its flattest, which may be between frames
     pitch = np.arctan2(way[:, 2] - flat, length(way[:, :2]))
     pitch = share * np.clip(pitch, np.minimum(pitch[nearest], 0), np.maximum(pitch[nearest], 0))
     across = axis_across(way)
@@ -312,43 +326,59 @@ def quintic(x: np.ndarray) -> np.ndarray:
     return x**3 * (10 - 15 * x + 6 * x * x)
 
 
-def fill(values: np.ndarray, known: np.ndarray, lead: float, fps: float) -> None:
-    """Fill, in place, the unknown frames of values (F, C) by quintics that leave and arrive with the speed of the
-    known.
+def fill(values: np.ndarray, spans: list[tuple[float, float]], lead: float, fps: float) -> None:
+    """Fill, in place, the frames of values (F, C) between the stances, `spans`, in whose frames they are known, by
+    quintics that leave and arrive with the speed of the known.
 
-    Before the first known frame and after the last, the value loses its speed within `lead` frames and stays.
+    Before the first stance and after the last, the value loses its speed within `lead` frames and stays.
     """
-    spans = runs(known)
     if not spans:
         values[:] = 0.0
         return
-    for (_, a), (b, _) in zip(spans, spans[1:], strict=False):
-        leave, arrive = outward_speed(values, known, a - 1, 1, fps), -outward_speed(values, known, b, -1, fps)
-        values[a:b] = hermite(values[a - 1], values[b], leave, arrive, np.arange(a, b) - (a - 1), b - a + 1)
-    first, last = spans[0][0], spans[-1][1] - 1
-    for edge, frames in ((first, np.arange(first)), (last, np.arange(last + 1, len(values)))):
-        x = np.minimum(np.abs(frames - edge) / lead, 1.0)[:, None]
-        away = outward_speed(values, known, edge, -1 if edge == first else 1, fps) if len(frames) else 0.0
-        values[frames] = values[edge] + lead * away * (x - 2.5 * x**4 + 3 * x**5 - x**6)
+    landings, leavings = zip(*(ends_of(values, span, fps) for span in spans), strict=True)
+    for leave, land in zip(leavings, landings[1:], strict=False):
+        between = slice(leave.frame + 1, land.frame)
+        values[between] = hermite(leave, land, np.arange(len(values))[between])
+    for end, beyond in ((landings[0], slice(landings[0].frame)), (leavings[-1], slice(leavings[-1].frame + 1, None))):
+        x = np.minimum(np.abs(np.arange(len(values))[beyond] - end.moment) / lead, 1.0)[:, None]
+        values[beyond] = end.value + lead * end.away * (x - 2.5 * x**4 + 3 * x**5 - x**6)
 
 
-def outward_speed(values: np.ndarray, known: np.ndarray, edge: int, outward: int, fps: float) -> np.ndarray:
-    """Change per frame (C,) with which the known values leave at `edge`: their mean over the last thirtieth of a
-    second.
+class End(NamedTuple):
+    """Where a stance begins or ends."""
+
+    frame: int
+    """The first or last frame in it."""
+    moment: float
+    """Frames and parts of frames."""
+    value: np.ndarray
+    """(C,): what is known, carried on to that moment."""
+    away: np.ndarray
+    """(C,): its change per frame toward what lies beyond."""
+
+
+def ends_of(values: np.ndarray, span: tuple[float, float], fps: float) -> tuple[End, End]:
+    """The ends of a stance in values (F, C). Their speed is the mean over the thirtieth of a second beside them.
 
     A parabola would follow a foot that gathers speed more closely, but it also follows the jitter of captured feet.
     """
-    n = 0
-    while n < max(1, round(fps / 30)) and 0 <= (last := edge - outward * (n + 1)) < len(values) and known[last]:
-        n += 1
-    return (values[edge] - values[edge - outward * n]) / n if n else np.zeros(values.shape[1])
+    frames = frames_in(*span)
+    known = values[frames]
+    n = min(max(1, round(fps / 30)), len(known) - 1)
+    before, behind = ((known[0] - known[n]) / n, (known[-1] - known[-1 - n]) / n) if n else np.zeros((2, values.shape[1]))
+    first, last = frames.start, frames.stop - 1
+    return (
+        End(first, span[0], known[0] + (first - span[0]) * before, before),
+        End(last, span[1], known[-1] + (span[1] - last) * behind, behind),
+    )
 
 
-def hermite(p0: np.ndarray, p1: np.ndarray, v0: np.ndarray, v1: np.ndarray, t: np.ndarray, length: float) -> np.ndarray:
-    """The quintic (n, C) from p0 to p1 (C,) in `length` frames with speeds v0, v1 per frame and no acceleration at
-    either end, at times t (n,)."""
-    x = (t / length)[:, None]
-    ramp = quintic(x)
+def hermite(leave: End, land: End, frames: np.ndarray) -> np.ndarray:
+    """The quintic (n, C) from where one stance ends to where the next begins, with their speeds and no acceleration at
+    either end, in these frames (n,)."""
+    length = land.moment - leave.moment
+    x = ((frames - leave.moment) / length)[:, None]
     rise = x - 6 * x**3 + 8 * x**4 - 3 * x**5
     fall = -4 * x**3 + 7 * x**4 - 3 * x**5
-    return p0 + (p1 - p0) * ramp + length * (v0 * rise + v1 * fall)
+    way = leave.value + (land.value - leave.value) * quintic(x)
+    return way + length * (leave.away * rise - land.away * fall)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .clip import runs
-from .contacts import Contact
+from .contacts import Contact, away_from
 
 SHORTEST = 3
 """Frames: less than this of a found contact beside an edit is a remainder, not a contact."""
@@ -31,9 +31,11 @@ def edited(found: list[Contact], edits: list[Edit], count: int) -> list[Contact]
     Where two edits meet, the one that starts later rules; NONE takes away only what was found.
     """
     heel, ball, taken = np.zeros((3, count), bool)
+    early, late = np.zeros((2, count))
     locked = np.full(count, all(c.locked for c in found))
     for c in found:
         heel[c.start : c.stop], ball[c.start : c.stop], locked[c.start : c.stop] = c.heel, c.ball, c.locked
+        early[c.start], late[c.stop - 1] = c.early, c.late
     edits = [replace(e, start=max(e.start, 0), stop=max(min(e.stop, count), 0)) for e in edits]
     edits.sort(key=lambda e: e.start)
     ruling = np.full(count, -1)
@@ -45,8 +47,9 @@ def edited(found: list[Contact], edits: list[Edit], count: int) -> list[Contact]
     for c in found:
         for a, b in runs(~taken[c.start : c.stop]):
             if b - a >= min(SHORTEST, c.stop - c.start):
-                span = slice(a, b)
-                out.append(Contact(c.start + a, c.start + b, c.heel[span], c.ball[span], c.still[span], c.locked))
+                span, first, last = slice(a, b), c.start + a, c.start + b - 1
+                touch = c.heel[span], c.ball[span], c.unsure[span]
+                out.append(Contact(first, last + 1, *touch, c.locked, early=early[first], late=late[last]))
     for k, e in enumerate(edits):
         for a, b in runs(ruling == k):
             h, t = touching(heel[a:b], e.heel, a), touching(ball[a:b], e.ball, a)
@@ -54,7 +57,7 @@ def edited(found: list[Contact], edits: list[Edit], count: int) -> list[Contact]
             on_heel, on_ball = e.heel is None or e.ball is not None, e.ball is None or e.heel is not None
             lock = bool(locked[a:b].all()) if e.mode == "AUTO" else e.mode == "LOCK"
             h, t = h | (neither & on_heel), t | (neither & on_ball)
-            out.append(Contact(a, b, h, t, h & t, lock, asked=True))
+            out.append(Contact(a, b, h, t, away_from(h & t), lock, asked=True, early=early[a], late=late[b - 1]))
     return sorted(out, key=lambda c: c.start)
 
 

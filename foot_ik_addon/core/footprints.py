@@ -110,7 +110,7 @@ def with_ends(clip: Clip, contacts: list[Contact]) -> list[Contact]:
 def sliding_frame(frame: int) -> Contact:
     """A contact of one frame that follows the ground under the ball."""
     one = np.ones(1, bool)
-    return Contact(frame, frame + 1, ~one, one, ~one, locked=False)
+    return Contact(frame, frame + 1, ~one, one, np.full(1, np.inf), locked=False)
 
 
 def on_floor(leg: Leg, sole: Sole, contact: Contact, ride: np.ndarray) -> Footprint:
@@ -120,11 +120,13 @@ def on_floor(leg: Leg, sole: Sole, contact: Contact, ride: np.ndarray) -> Footpr
     tracks = tracks - (ride[span] - ride[frame])[:, None]
     heel, ball = tracks[:, HEEL, :2], tracks[:, BALL, :2]
     flat = contact.heel & contact.ball
-    seen = flat if flat.any() else np.ones_like(flat)
-    way = (ball - heel)[seen].mean(0)
+    seen = contact.weights * (flat if flat.any() else 1.0)
+    seen = seen if seen.any() else np.ones_like(seen)
+    way = np.average(ball - heel, axis=0, weights=seen)
     yaw = float(np.arctan2(way[1], way[0]))
-    step = np.array([np.cos(yaw), np.sin(yaw)]) * np.linalg.norm((ball - heel)[seen], axis=1).mean()
-    anchor = np.concatenate([ball[contact.ball], heel[contact.heel] + step]).mean(0)
+    step = np.array([np.cos(yaw), np.sin(yaw)]) * np.average(length(ball - heel), weights=seen)
+    touches = contact.weights * np.stack([contact.ball, contact.heel])
+    anchor = np.average(np.concatenate([ball, heel + step]), axis=0, weights=touches.ravel())
     held = np.where(contact.ball[:, None], ball, heel + step)
     return Footprint(
         contact,

@@ -105,7 +105,9 @@ class Loop:
             stop=stop - self.around,
             heel=contact.heel[span],
             ball=contact.ball[span],
-            still=contact.still[span],
+            unsure=contact.unsure[span],
+            early=contact.early if start == contact.start else 0.0,
+            late=contact.late if stop == contact.stop else 0.0,
         )
 
 

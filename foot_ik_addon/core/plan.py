@@ -8,7 +8,7 @@ import numpy as np
 
 from .clip import BALL, LEG, Clip, Leg, Sole, smoothed, velocity
 from .contacts import BAND, Contact, find_contacts
-from .correction import UP, Motion, carried_over, held_foot, with_toes
+from .correction import UP, Motion, carried_over, held_foot, stances, with_toes
 from .edits import Edit, edited
 from .footprints import Footprint, lay_footprints, slips_away
 from .ground import Ground
@@ -189,7 +189,7 @@ def follow_locked(
     highest = np.max([motion.move[:, 2] for motion in out], axis=0)
     for i, (leg, sole, points, foot) in enumerate(zip(clip.legs, soles, tracks, prints, strict=True)):
         after = out[i].of_sole(points, sole, leg)
-        clear = clear_swings(clip, points, after, standing(foot, len(clip)), highest, ground)
+        clear = clear_swings(clip, points, after, stances(foot), highest, ground)
         out[i] = out[i]._replace(move=out[i].move + clear)
     body = pelvis_curve(*pelvis_tube(clip, balls, prints, out, reach, options, body), clip.fps)
     sink = np.zeros_like(body)
@@ -221,7 +221,7 @@ def pelvis_tube(
     lowest, highest = np.full(len(clip), -np.inf), np.full(len(clip), np.inf)
     for i, (leg, ball, foot, motion) in enumerate(zip(clip.legs, balls, prints, motions, strict=True)):
         stands = standing(foot, len(clip))
-        weight[i] = smoothed(stands.astype(float), clip.frames(SUPPORT_BLUR)) + AIRBORNE if foot else 0.0
+        weight[i] = smoothed(support(foot, len(clip)), clip.frames(SUPPORT_BLUR)) + AIRBORNE if foot else 0.0
         ankle = motion.of_points(leg.joints[:, 2:], ball)[:, 0]
         lift[i] = ankle[:, 2] - leg.joints[:, 2, 2]
         near, far = np.minimum(reach[i, 0], leg.extension), leg.extension
@@ -244,6 +244,15 @@ def standing(prints: list[Footprint], count: int) -> np.ndarray:
     out = np.zeros(count, bool)
     for p in prints:
         out[p.contact.start : p.contact.stop] = True
+    return out
+
+
+def support(prints: list[Footprint], count: int) -> np.ndarray:
+    """(F,): the share of the time around each frame in which a foot stands."""
+    out, frames = np.zeros(count), np.arange(count)
+    for begin, end in stances(prints):
+        begin, end = begin if begin > 0 else -np.inf, end if end < count - 1 else np.inf
+        out += (np.minimum(frames + 0.5, end) - np.maximum(frames - 0.5, begin)).clip(0, 1)
     return out
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .clip import BALL, HEEL, runs
-from .contacts import Contact
+from .contacts import Contact, away_from
 from .footprints import HEADROOM
 from .ground import Ground
 from .rotations import transform
@@ -234,6 +234,6 @@ def plants_from(rows: list[dict]) -> list[Plant]:
             for first, last in row[name]:
                 mask[first - row["start"] : last + 1 - row["start"]] = True
         heel, ball = masks
-        contact = Contact(row["start"], row["end"] + 1, heel, ball, heel & ball, row["locked"])
+        contact = Contact(row["start"], row["end"] + 1, heel, ball, away_from(heel & ball), row["locked"])
         out.append(Plant(contact, row["grounded"]))
     return out

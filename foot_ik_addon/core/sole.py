@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .clip import BALL, LEG, Clip, Leg, Sole, velocity
-from .contacts import point_contact
+from .contacts import between_frames, parts_of, point_contact
 from .rotations import normalized, transform
 
 ALONG = (-0.35, 0.0, 0.35, 0.7, 1.0, 1.25, 1.5)
@@ -56,9 +56,11 @@ def stands_on_toe(clip: Clip, leg: Leg, on_foot: np.ndarray, on_toe: np.ndarray)
     Where the toes stay flat while the heel rises, the sole bends at the ball, and only the toes stand. Heights tell,
     since a foot that skates moves along the floor but not up.
     """
+    parts = parts_of(clip.fps)
     tracks = [transform(leg.bone_of(on), point) for on, point in ((False, on_foot), (True, on_toe))]
-    stands = np.logical_or(*(point_contact(t, clip.fps)[0] for t in tracks))
-    restless = [np.abs(velocity(t, clip.fps)[stands, 2]).sum() for t in tracks]
+    tracks = [between_frames(track, parts) for track in tracks]
+    stands = np.logical_or(*(point_contact(track, clip.fps * parts)[0] for track in tracks))
+    restless = [np.abs(velocity(track[:, 2], clip.fps)[stands]).sum() for track in tracks]
     return bool(restless[1] < STILLER * restless[0])
 
 

@@ -10,7 +10,7 @@ from core.walks import LEFT, clip_of, truth
 
 from foot_ik_addon.core.clip import BALL, HEEL, LEG, Clip, Leg, Sole, runs
 from foot_ik_addon.core.contacts import Contact, find_contacts
-from foot_ik_addon.core.correction import HOP, ball_weight, carried_over, held_foot, hinged, in_contact, with_toes
+from foot_ik_addon.core.correction import HOP, ball_weight, carried_over, frames_in, held_foot, hinged, in_contact, with_toes
 from foot_ik_addon.core.edits import Edit, edited
 from foot_ik_addon.core.footprints import Footprint, lay_footprints
 from foot_ik_addon.core.rest import CUTS
@@ -95,7 +95,7 @@ def test_in_contact_the_held_point_stays_in_its_place(name, skate):
         assert sum(map(len, found[which])) > 5
         axes = slice(0, 2) if name in ("stairs", "bumps") else slice(0, 3)
         # Where its heel lies is known less exactly of a foot that skates: heel and ball do not skate quite alike.
-        assert max(np.abs(e[:, axes]).max(initial=0) for e in found[which]) < (2 if which == "heel" else 1) * HELD
+        assert max(np.abs(e[:, axes]).max(initial=0) for e in found[which]) < (4 if which == "heel" else 1) * HELD
     assert max(np.linalg.norm(e, axis=1).max() for e in found["both"]) < 10 * HELD
 
 
@@ -250,10 +250,11 @@ def test_what_a_sliding_foot_slides_over_lifts_it_smoothly():
     leg, sole, ground = clip.legs[LEFT], sole_of(clip), grounds.rubble()
     slides = [replace(c, locked=False) for c in find_contacts(clip.fps, leg, sole)]
     (prints,) = lay_footprints(Clip(clip.fps, clip.pelvis, (leg,)), [sole], [slides], ground, LIMITS)
-    held, known = held_foot(clip, leg, sole, prints, ground, 1.0)
+    held, spans = held_foot(clip, leg, sole, prints, ground, 1.0)
+    known = np.concatenate([np.arange(len(clip))[frames_in(*span)] for span in spans])
     each = [in_contact(leg.during([p.contact.start]), sole, [p], ground, 1.0, clip.fps) for p in prints]
     lift = held[known, 2] - np.concatenate([motion.move[:, 2] for motion in each])
-    steps = np.abs(np.diff(lift))[np.diff(np.flatnonzero(known)) == 1]
+    steps = np.abs(np.diff(lift))[np.diff(known) == 1]
     assert lift.max() > 0.01 * LEG and steps.max() < lift.max() / 3
 
 
@@ -272,7 +273,7 @@ def test_a_foot_that_trembles_up_and_down_keeps_its_place_on_a_deck_that_tilts()
 
 def test_weight_passes_to_the_ball_when_the_heel_begins_to_slip():
     both = np.ones(24, bool)
-    contact = Contact(0, 26, np.append(both, [False, False]), np.append([False, False], both), np.zeros(26, bool))
+    contact = Contact(0, 26, np.append(both, [False, False]), np.append([False, False], both), np.full(26, np.inf))
     heel = np.where(np.arange(26) < 8, 0.1, 0.5)
     w = ball_weight(contact, heel, np.full(26, 0.3), 60.0)
     assert w[0] == 0 and w[-1] == 1 and (np.diff(w) >= 0).all()
@@ -286,7 +287,7 @@ def test_a_foot_does_not_jump_from_its_heel_to_its_ball(fps):
     n = round(fps)
     ball = np.arange(n) >= n // 2
     speed = np.full(n, 0.2)
-    w = ball_weight(Contact(0, n, ~ball, ball, np.zeros(n, bool)), speed, speed, fps)
+    w = ball_weight(Contact(0, n, ~ball, ball, np.full(n, np.inf)), speed, speed, fps)
     assert w[0] == 0 and w[-1] == 1 and (np.diff(w) >= 0).all()
     assert np.diff(w).max() < max(2 * 1.875 / (HOP * fps), 0.9)
     assert ((w > 0) & (w < 1)).sum() <= max(HOP * fps + 1, 2)
@@ -299,7 +300,7 @@ def test_a_short_stance_holds_heel_and_ball_in_one_footprint():
     one = Clip(clip.fps, clip.pelvis[some], (leg,))
     leg = turned_about_ball(leg, sole, np.radians([0, 0, 0, 15, 40, 65])[:, None] * (-1.0, 0.0, 0.0))
     frames = np.arange(6)
-    contact = Contact(0, 6, frames < 3, frames > 1, np.zeros(6, bool))
+    contact = Contact(0, 6, frames < 3, frames > 1, np.full(6, np.inf))
     ((p,),) = lay_footprints(one, [sole], [[contact]], grounds.flat(), LIMITS)
     motion = carried_over(one, *held_foot(one, leg, sole, [p], grounds.flat(), 1.0), 0.0)
     ball = motion.of_sole(sole.tracks(leg), sole, leg)[:, BALL]
@@ -314,7 +315,7 @@ def test_a_foot_on_a_slope_cuts_it_no_deeper_than_the_clip_does_its_floor(degree
     one, leg, sole = Clip(clip.fps, clip.pelvis, clip.legs[:1]), clip.legs[LEFT], sole_of(clip)
     (prints,) = lay_footprints(one, [sole], [find_contacts(clip.fps, leg, sole)], grounds.slope(degrees), LIMITS)
     (p,), rolled = prints, turned_about_ball(leg, sole, np.array([0.0, np.radians(45), 0.0]))
-    p = replace(p, contact=replace(p.contact, still=np.zeros_like(p.contact.still)))
+    p = replace(p, contact=replace(p.contact, unsure=np.full_like(p.contact.unsure, np.inf)))
     motion = carried_over(one, *held_foot(one, rolled, sole, [p], grounds.slope(degrees), 1.0), 0.0)
     before = sole.tracks(rolled)
     assert before[..., 2].min() < -20e-3 * LEG

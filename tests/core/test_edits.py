@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from foot_ik_addon.core.contacts import Contact
+from foot_ik_addon.core.contacts import Contact, away_from
 from foot_ik_addon.core.edits import Edit, edited
 
 COUNT = 100
@@ -13,7 +13,7 @@ def plant(start: int, stop: int) -> Contact:
     """Heel first, ball last, as in a walk."""
     n = stop - start
     x = np.arange(n) / n
-    return Contact(start, stop, x < 0.7, x >= 0.2, (x < 0.7) & (x >= 0.2))
+    return Contact(start, stop, x < 0.7, x >= 0.2, away_from((x < 0.7) & (x >= 0.2)))
 
 
 FOUND = [plant(10, 30), plant(50, 70)]
@@ -127,7 +127,7 @@ def test_a_remainder_of_two_frames_is_no_contact():
 
 
 def test_automatic_slides_where_what_was_found_slides():
-    sliding = [Contact(c.start, c.stop, c.heel, c.ball, c.still, locked=False) for c in FOUND]
+    sliding = [Contact(c.start, c.stop, c.heel, c.ball, c.unsure, locked=False) for c in FOUND]
     assert not edited(sliding, [Edit(12, 34, "AUTO")], COUNT)[0].locked
     assert not edited(sliding, [Edit(80, 90, "AUTO")], COUNT)[-1].locked
     assert edited(sliding, [Edit(80, 90, "LOCK")], COUNT)[-1].locked

@@ -11,7 +11,7 @@ from core.walks import LEFT, RIGHT, Print, clip_of, truth
 
 from foot_ik_addon.core import correction
 from foot_ik_addon.core.clip import BALL, HEEL, LEG, Clip, Leg, Sole
-from foot_ik_addon.core.contacts import BAND, find_contacts, point_contact
+from foot_ik_addon.core.contacts import BAND, away_from, find_contacts, point_contact
 from foot_ik_addon.core.correction import ROLL, SLIP, Motion, carried_over, held_foot, kept_down, laid_flat
 from foot_ik_addon.core.footprints import Footprint, lay_footprints
 from foot_ik_addon.core.plan import LOCKED, make_plan
@@ -86,7 +86,7 @@ def test_a_heel_that_rises_slowly_on_a_slope_does_not_slide(name, toes, fps, mon
     clip = clip_of(creeping(toes=toes, fps=fps))
     out, old = corrected(clip, TILTED[name]), as_before(clip, TILTED[name], monkeypatch)
     contact = out.prints[0].contact
-    still = np.arange(contact.start, contact.stop)[contact.still]
+    still = np.arange(contact.start, contact.stop)[contact.unsure == 0]
     assert out.before[still, HEEL, 2].max() > 15 * MM, "the heel does rise, while it counts as standing"
     assert level_range(out.after[still, HEEL]) < 1.2 * SLIP
     assert level_range(out.after[still, BALL]) < SAME
@@ -99,7 +99,7 @@ def test_while_it_stands_the_whole_sole_is_on_the_slope(name, toes):
     clip = clip_of(creeping(toes=toes))
     out = corrected(clip, TILTED[name])
     contact = out.prints[0].contact
-    still = np.arange(contact.start, contact.stop)[contact.still]
+    still = np.arange(contact.start, contact.stop)[contact.unsure == 0]
     gap = TILTED[name].gap(out.after)[still]
     assert np.abs(gap).max() < 2.5 * MM
     assert out.before[still, :, 2].max() > 15 * MM
@@ -189,7 +189,7 @@ def test_toes_that_lay_on_the_floor_stay_on_it():
     clip = clip_of(creeping())
     out = corrected(clip, TILTED["up"])
     contact = out.prints[0].contact
-    still = np.arange(contact.start, contact.stop)[contact.still]
+    still = np.arange(contact.start, contact.stop)[contact.unsure == 0]
     ahead = out.sole.on_toe & (out.sole.plan[:, 0] > 0)
     assert np.degrees(np.abs(out.motion.bend[still]).max()) > 3
     assert np.abs(TILTED["up"].gap(out.after)[still][:, ahead]).max() < 0.5 * MM
@@ -248,7 +248,7 @@ def rocker(pitch: np.ndarray, still: np.ndarray, toes: bool = False) -> tuple:
     tracks[:, on_toe] = flat[on_toe]
     tracks[..., 2] += np.maximum(-tracks[..., 2].min(1, keepdims=True), 0) if toes else 0.0
     sole, ones = Sole(np.zeros((4, 3)), on_toe, plan), np.ones(len(pitch))
-    return tracks, tracks[:, BALL], sole, on_toe, still, [slice(0, len(pitch))], ones
+    return tracks, tracks[:, BALL], sole, on_toe, away_from(still), [slice(0, len(pitch))], ones
 
 
 def least(pitch: np.ndarray) -> float:
@@ -322,14 +322,14 @@ def test_only_where_heel_and_ball_both_touch_a_foot_is_still(walk):
     clip = clip_of(walk)
     sole = sole_of(clip)
     contacts = find_contacts(clip.fps, clip.legs[LEFT], sole)
-    assert sum(c.still.sum() for c in contacts) > 3
+    assert sum((c.unsure == 0).sum() for c in contacts) > 3
     for c in contacts:
-        assert not (c.still & ~(c.heel & c.ball)).any()
+        assert not ((c.unsure == 0) & ~(c.heel & c.ball)).any()
     stands = np.logical_and(*truth(walk, LEFT))
     near = np.convolve(stands, np.ones(round(0.14 * clip.fps)), "same") > 0
     found = np.zeros(len(clip), bool)
     for c in contacts:
-        found[c.start : c.stop] = c.still
+        found[c.start : c.stop] = c.unsure == 0
     assert not (found & ~near).any()
 
 
@@ -340,7 +340,7 @@ def test_a_foot_that_stands_on_a_block_of_the_clip_is_not_surely_still():
     sole = sole_of(clip)
     for c in find_contacts(clip.fps, clip.legs[LEFT], sole):
         high = sole.tracks(clip.legs[LEFT])[c.start : c.stop, BALL, 2] > 0.05 * LEG
-        assert not (c.still & high).any()
+        assert not ((c.unsure == 0) & high).any()
     track = sole.tracks(clip.legs[LEFT])[:, BALL]
     touches, surely, _ = point_contact(track, clip.fps)
     assert (touches & (track[:, 2] > 0.05 * LEG)).any()

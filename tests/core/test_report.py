@@ -10,7 +10,7 @@ from core import grounds, walks
 from core.figures import apply, options
 
 from foot_ik_addon.core.clip import LEG
-from foot_ik_addon.core.contacts import Contact
+from foot_ik_addon.core.contacts import Contact, away_from
 from foot_ik_addon.core.motions import foot_motions
 from foot_ik_addon.core.plan import make_plan, standing
 from foot_ik_addon.core.pose import LegJob
@@ -33,7 +33,7 @@ def still(z=0.0, count=COUNT):
 
 def plant(start=109, stop=121, *, heel=True, ball=True, locked=True, grounded=True):
     both = [np.full(stop - start, touches) for touches in (heel, ball)]
-    return Plant(Contact(start, stop, *both, both[0] & both[1], locked), grounded)
+    return Plant(Contact(start, stop, *both, away_from(both[0] & both[1]), locked), grounded)
 
 
 def measured(before, after, plants, ground, frames=None, residual=None, name="Left"):
@@ -217,7 +217,7 @@ def test_contacts_come_back_from_json_as_they_were():
     heel, ball = np.zeros((2, 10), bool)
     heel[:4], ball[2:8] = True, True
     heel[6] = True
-    sliding = Contact(110, 120, heel, ball, heel & ball, locked=False)
+    sliding = Contact(110, 120, heel, ball, away_from(heel & ball), locked=False)
     plants = [Plant(sliding, True), plant(130, 131, heel=False, grounded=False)]
     back = plants_from(json.loads(json.dumps(contact_rows(plants))))
     for one, other in zip(plants, back, strict=True):

@@ -86,7 +86,7 @@ EDGES = pytest.mark.xfail(
         walks.stride(fps=120),
         walks.start_stop(),
         walks.run(fps=60),
-        pytest.param(walks.run(), marks=EDGES),
+        walks.run(),
         pytest.param(walks.stride(skate=0.2), marks=EDGES),
         pytest.param(walks.stride(skate=0.4), marks=EDGES),
     ],
