@@ -29,7 +29,7 @@ SLACK = 2.5
 """A point is slow below so many times the median speed of its calm frames."""
 LEAVE = 1.5
 """A contact ends at so many times the speed that begins it (hysteresis)."""
-SPAN, GAP, SHORTEST = 1 / 15, 0.08, 0.055
+SPAN, GAP, SHORTEST = 1 / 12, 0.08, 0.055
 """Seconds: over which speeds are measured, gaps that are closed, runs that are dropped."""
 FINE = 240
 """Times a second at which a foot is looked at, between its frames too: so a contact begins and ends at the same moment

@@ -87,7 +87,7 @@ class Swinging:
     def swings(self) -> list[tuple[float, float]]:
         """When the foot leaves the ground and lands again, in frames and parts of frames; infinite where the clip cuts
         a swing."""
-        begins, ends = zip(*self.spans, strict=True) if self.spans else ((), ())
+        begins, ends = zip(*((np.ceil(a), np.floor(b)) for a, b in self.spans), strict=True) if self.spans else ((), ())
         out = list(zip((-np.inf, *ends), (*begins, np.inf), strict=True))
         return [(leaves, lands) for leaves, lands in out if lands > 0 and leaves < len(self.before) - 1]
 

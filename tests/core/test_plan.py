@@ -269,12 +269,26 @@ def test_any_number_of_legs(legs):
     assert len(out.plan.feet) == legs and out.plan.pelvis.shape == (2, len(clip))
 
 
-def test_frame_rates_agree():
-    """The corrected walk at 30 and at 120 fps is one motion: 5 mm, a frame of 30 fps at which a contact may begin."""
-    slow, fast = (planted(clip_of(walks.stride(4, fps=fps)), grounds.slope(12)) for fps in (30.0, 120.0))
-    for a, b in zip(slow.after.legs, fast.after.legs):
-        assert np.abs(a.joints - b.joints[::4])[10:-10].max() < 20 * MM
-    assert np.abs(slow.after.pelvis - fast.after.pelvis[::4])[10:-10].max() < 5 * MM
+GAITS = {
+    "quick": walks.stride(5, length=0.7, time=0.42, seconds=2.1),
+    "between the frames": walks.stride(4, time=0.53, seconds=2.1),
+    "run": walks.run(5, seconds=1.7),
+    "backwards": walks.backwards(steps=4),
+    "sideways": walks.sideways(steps=4),
+    "start and stop": walks.start_stop(),
+    "jump": walks.jump(),
+}
+
+
+@pytest.mark.parametrize("name", GAITS)
+def test_frame_rates_agree(name):
+    """Though a contact begins and ends between the frames of 30 fps: the corrected motion at 60 fps is the same to 9 mm,
+    and hardly anywhere by more than 3 mm."""
+    for ground in (grounds.slope(12), grounds.kerb(), grounds.bumps()):
+        slow, fast = (planted(clip_of(replace(GAITS[name], fps=fps)), ground) for fps in (30.0, 60.0))
+        pairs = zip(slow.after.legs, fast.after.legs, strict=True)
+        off = np.stack([np.linalg.norm(a.joints - b.joints[::2], axis=2) for a, b in pairs])
+        assert off.max() < 9 * MM and np.percentile(off, 90) < 3 * MM
 
 
 @pytest.mark.parametrize("name", ["up", "down"])
