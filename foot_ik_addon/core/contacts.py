@@ -114,11 +114,10 @@ def at_frames(a: int, b: int, heel: np.ndarray, ball: np.ndarray, still: np.ndar
 
 def away_from(mask: np.ndarray) -> np.ndarray:
     """(F,): how far the nearest frame of a mask (F,) is; infinite where there is none."""
-    frames, at = np.arange(len(mask)), np.flatnonzero(mask)
-    if not len(at):
-        return np.full(len(mask), np.inf)
+    frames = np.arange(float(len(mask)))
+    at = np.concatenate([[-np.inf], frames[mask], [np.inf]])
     k = np.searchsorted(at, frames)
-    return np.minimum(np.abs(frames - at[(k - 1).clip(0)]), np.abs(frames - at[k.clip(None, len(at) - 1)])).astype(float)
+    return np.minimum(frames - at[k - 1], at[k] - frames)
 
 
 def over_gaps(heel: np.ndarray, ball: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -157,8 +156,8 @@ def flow_of(track: np.ndarray, fps: float) -> np.ndarray:
 
 
 def dips(height: np.ndarray, low: np.ndarray, stands: np.ndarray) -> np.ndarray:
-    """(F,) bool: the lowest frame, by `height` (F,), of each run of `low` (F,) frames within the clip in which the point
-    never `stands` (F,)."""
+    """(F,) bool: the lowest frame, by `height` (F,), of each run of `low` (F,) frames within the clip, if the point
+    `stands` (F,) in none of it."""
     out = np.zeros_like(low)
     for a, b in runs(low):
         if a > 0 and b < len(low) and not stands[a:b].any():

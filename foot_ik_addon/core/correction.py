@@ -365,7 +365,7 @@ def ends_of(values: np.ndarray, span: tuple[float, float], fps: float) -> tuple[
     frames = frames_in(*span)
     known = values[frames]
     n = min(max(1, round(fps / 30)), len(known) - 1)
-    before, behind = ((known[0] - known[n]) / n, (known[-1] - known[-1 - n]) / n) if n else np.zeros((2, values.shape[1]))
+    before, behind = (known[0] - known[n]) / max(n, 1), (known[-1] - known[-1 - n]) / max(n, 1)
     first, last = frames.start, frames.stop - 1
     return (
         End(first, span[0], known[0] + (first - span[0]) * before, before),

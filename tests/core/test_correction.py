@@ -10,7 +10,16 @@ from core.walks import LEFT, clip_of, truth
 
 from foot_ik_addon.core.clip import BALL, HEEL, LEG, Clip, Leg, Sole, runs
 from foot_ik_addon.core.contacts import Contact, find_contacts
-from foot_ik_addon.core.correction import HOP, ball_weight, carried_over, frames_in, held_foot, hinged, in_contact, with_toes
+from foot_ik_addon.core.correction import (
+    HOP,
+    ball_weight,
+    carried_over,
+    frames_in,
+    held_foot,
+    hinged,
+    in_contact,
+    with_toes,
+)
 from foot_ik_addon.core.edits import Edit, edited
 from foot_ik_addon.core.footprints import Footprint, lay_footprints
 from foot_ik_addon.core.rest import CUTS

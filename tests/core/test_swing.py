@@ -67,8 +67,8 @@ def test_a_heel_that_has_just_come_over_a_step_clears_it():
     track = np.stack([foot + (0.0, 0.1 * f, 0.06 if f != dips else 0.04) for f in range(count)]) * LEG
     edge = 0.1 * dips - 0.2 - 0.002
     step = grounds.still(lambda x, y: np.where((y > edge) & (y < edge + 0.25), 0.05, 0.0))
-    stances = [(0.0, 0.0), (count - 1.0, count - 1.0)]
-    lift = clear_swings(clip, np.maximum(track, 0.0), track, stances, np.zeros(count), step)
+    stands = np.isin(np.arange(count), (0, count - 1))
+    lift = clear_swings(clip, np.maximum(track, 0.0), track, stands, np.zeros(count), step)
     assert step.gap(track)[dips].min() < -9 * MM
     assert step.gap(track + lift[:, None])[dips].min() > -0.1 * MM
 
