@@ -189,7 +189,7 @@ def follow_locked(
     highest = np.max([motion.move[:, 2] for motion in out], axis=0)
     for i, (leg, sole, points, foot) in enumerate(zip(clip.legs, soles, tracks, prints, strict=True)):
         after = out[i].of_sole(points, sole, leg)
-        clear = clear_swings(clip, points, after, standing(foot, len(clip)), highest, ground)
+        clear = clear_swings(clip, points, after, stances(foot), highest, ground)
         out[i] = out[i]._replace(move=out[i].move + clear)
     body = pelvis_curve(*pelvis_tube(clip, balls, prints, out, reach, options, body), clip.fps)
     sink = np.zeros_like(body)

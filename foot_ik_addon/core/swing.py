@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .clip import LEG, Clip, Leg, cubic, runs, smoothed
+from .clip import LEG, Clip, Leg, cubic, smoothed
 from .correction import quintic, smoothly
 from .footprints import HEADROOM
 from .ground import Ground
@@ -35,11 +35,16 @@ CALM = 0.02
 
 
 def clear_swings(
-    clip: Clip, before: np.ndarray, after: np.ndarray, standing: np.ndarray, highest: np.ndarray, ground: Ground
+    clip: Clip,
+    before: np.ndarray,
+    after: np.ndarray,
+    spans: list[tuple[float, float]],
+    highest: np.ndarray,
+    ground: Ground,
 ) -> np.ndarray:
     """(F, 3): motion to add to one foot so that its swings clear the ground.
 
-    `before`, `after` (F, S, 3) are its sole points as animated and as corrected so far, `standing` (F,) bool. What the
+    `before`, `after` (F, S, 3) are its sole points as animated and as corrected so far, `spans` its stances. What the
     clip itself cuts of its flat floor is not made good. `highest` (F,) is how high a foot is moved: from there ground
     is looked for too, since one that does not land before the clip ends may be far below it.
 
@@ -47,7 +52,7 @@ def clear_swings(
     by hundredths of a second earlier must be risen to earlier.
     """
     out = np.zeros((len(clip), 3))
-    foot = Swinging(clip.fps, before, after, standing, highest, ground)
+    foot = Swinging(clip.fps, before, after, spans, highest, ground)
     swings = foot.cutting()
     delays = foot.gentlest_delays([span for _, span, _ in swings])
     ways = [path.delayed(delay) for (path, _, _), delay in zip(swings, delays, strict=True)]
@@ -69,7 +74,7 @@ class Swinging:
     fps: float
     before: np.ndarray
     after: np.ndarray
-    standing: np.ndarray
+    spans: list[tuple[float, float]]
     highest: np.ndarray
     ground: Ground
 
@@ -83,34 +88,45 @@ class Swinging:
         """So many parts are a step of `COARSE`."""
         return max(1, round(self.fps * self.parts / COARSE))
 
-    def path(self, span: tuple[int, int], step: int, near: np.ndarray | None = None) -> Path:
-        """The swing of the frames `span`, at every `step`-th part of a frame from the last in which the foot stands
-        before it; looked at only within a frame of those `near` the ground, if they are known."""
-        a, b = span
-        before, behind = 2 * self.every // step * step, 2 * self.every
-        ticks = np.arange(max(a - 1, 0) * self.parts - before, b * self.parts + behind + 1, step)
-        at = ticks[(ticks >= 0) & (ticks <= (len(self.standing) - 1) * self.parts)] / self.parts
+    @property
+    def swings(self) -> list[tuple[float, float]]:
+        """When the foot leaves the ground and lands again, in frames and parts of frames; infinite where the clip cuts
+        a swing."""
+        begins, ends = zip(*self.spans, strict=True) if self.spans else ((), ())
+        out = list(zip((-np.inf, *ends), (*begins, np.inf), strict=True))
+        return [(leaves, lands) for leaves, lands in out if lands > 0 and leaves < len(self.before) - 1]
+
+    def path(self, swing: tuple[float, float], step: int, near: np.ndarray | None = None) -> Path:
+        """A swing and a little of the stances beside it, at every `step`-th part of a frame of the clip; looked at only
+        within a frame of those `near` the ground, if they are known."""
+        leaves, lands = (moment * self.parts for moment in swing)
+        around, last = 2 * self.every // step * step, (len(self.before) - 1) * self.parts
+        first = max(leaves, 0.0) // step * step - around
+        ticks = np.arange(first, min(np.ceil(lands), last) + around + 1, step)
+        at = ticks[(ticks >= 0) & (ticks <= last)] / self.parts
         looked = np.ones(len(at), bool) if near is None else (np.abs(np.subtract.outer(at, near)) <= 1).any(1)
         own = np.maximum(-cubic(self.before[..., 2], at), 0)
-        standing = (at <= a - 1) | (at >= b)
+        standing = (at <= swing[0]) | (at >= swing[1])
         return Path(cubic(self.after, at), own, at, standing, looked, self.fps * self.parts / step, step == 1)
 
-    def cutting(self) -> list[tuple[Path, tuple[int, int], np.ndarray]]:
-        """The swings that cut the ground, with their frames and what each of their frames needs (1, n): found between
+    def cutting(self) -> list[tuple[Path, tuple[float, float], np.ndarray]]:
+        """The swings that cut the ground, with when they are and what each of their frames needs (1, n): found between
         the frames too, where in whole frames ground is near."""
-        spans = runs(~self.standing)
-        whole = [self.path(span, self.parts) for span in spans]
+        whole = [self.path(swing, self.parts) for swing in self.swings]
         first = self.needs(whole, [path.undelayed for path in whole])
         near = [
             path.frames[comes_up | (need[0] > CUTS / 2)] for path, (need, comes_up) in zip(whole, first, strict=True)
         ]
-        fine = [(self.path(span, 1, frames), span) for span, frames in zip(spans, near, strict=True) if len(frames)]
+        fine = [
+            (self.path(swing, 1, frames), swing) for swing, frames in zip(self.swings, near, strict=True) if len(frames)
+        ]
         needs = self.needs([path for path, _ in fine], [path.undelayed for path, _ in fine])
-        return [(path, span, need) for (path, span), (need, _) in zip(fine, needs, strict=True) if need.max() > CUTS]
+        return [(path, swing, need) for (path, swing), (need, _) in zip(fine, needs, strict=True) if need.max() > CUTS]
 
-    def gentlest_delays(self, spans: list[tuple[int, int]]) -> list[np.ndarray]:
+    def gentlest_delays(self, swings: list[tuple[float, float]]) -> list[np.ndarray]:
         """Per swing (1,): that of `DELAYS` with which it is gentlest, lifted as it must be then."""
-        coarse = [self.path((a, b), min(self.every, (b - a) * self.parts)) for a, b in spans]
+        steps = [self.every if np.ptp(np.floor(np.multiply(s, self.parts / self.every))) > 1 else 1 for s in swings]
+        coarse = [self.path(swing, step) for swing, step in zip(swings, steps, strict=True)]
         tried = [path.delayed(DELAYS) for path in coarse]
         return [
             DELAYS[[path.roughness(path.lifted(ways, need)).argmin()]]
@@ -236,5 +252,6 @@ class Path:
         return shifts + np.maximum(smoothly(least, self.standing, self.fps), need)[..., None] * (0.0, 0.0, 1.0)
 
     def roughness(self, motions: np.ndarray) -> np.ndarray:
-        """(k,): the largest acceleration of the foot on each of these paths (k, n, 3)."""
-        return np.linalg.norm(np.diff(self.middle + motions, n=2, axis=1), axis=2).max(1, initial=0.0)
+        """(k,): the squares of the foot's acceleration on each of these paths (k, n, 3), summed: the largest alone would
+        often be that of the landing, which no delay makes gentler."""
+        return (np.diff(self.middle + motions, n=2, axis=1) ** 2).sum((1, 2))
