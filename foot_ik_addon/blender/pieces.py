@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import bpy
 
+from .handlers import with_sets
+
 SURFACES = {"MESH", "CURVE", "SURFACE", "FONT", "META"}
 DEFORMING = {"ARMATURE", "CLOTH", "SOFT_BODY", "MESH_DEFORM", "SURFACE_DEFORM"}
 """Modifiers of characters and their clothes: such objects are ground only where the user says so."""
@@ -77,22 +79,40 @@ def shown_instances(depsgraph: bpy.types.Depsgraph) -> Iterator[tuple]:
     frame that it shows.
     """
     rendered, seen = depsgraph.mode == "RENDER", set()
-    scene, layer = depsgraph.scene.original, depsgraph.view_layer.name
-    viewport = scene.view_layers[layer].depsgraph if rendered else None
+    scene = depsgraph.scene.original
+    layer = scene.view_layers[depsgraph.view_layer.name]
+    layers = [layer, *(behind.view_layers[0] for behind in with_sets(scene)[1:])]
+    viewport, away = layer.depsgraph if rendered else None, put_away(layer)
     for graph in filter(None, (depsgraph, viewport)):
         for instance in graph.object_instances:
             ob = instance.object
             owner = instance.parent if instance.is_instance else ob
             number = tuple(instance.persistent_id) if instance.is_instance else ()  # pyright: ignore[reportGeneralTypeIssues]
             key = ob.name_full, owner.name_full, *number
-            if not instance.show_self or key in seen:
+            if not instance.show_self or key in seen or owner.name_full in away:
                 continue
             if rendered:
                 seen.add(key)
-                hidden = not owner.original.visible_get(view_layer=scene.view_layers[layer])
-                if hidden or ob.original.hide_viewport:
+                visible = any(owner.original.visible_get(view_layer=each) for each in layers)
+                if not visible or ob.original.hide_viewport:
                     continue
             yield ob, owner, instance.matrix_world.copy(), number
+
+
+def put_away(layer: bpy.types.ViewLayer) -> set[str]:
+    """Full names of the objects that a view layer hides by the eyes of their collections: Blender goes on to evaluate
+    them, and tells that they are shown."""
+    hidden, shown, open_ = [], [], [(layer.layer_collection, False)]
+    while open_:
+        here, by_eye = open_.pop()
+        by_eye = by_eye or here.hide_viewport
+        if not here.exclude:
+            (hidden if by_eye else shown).append(here.collection)
+        open_ += [(below, by_eye) for below in here.children]
+    if not hidden:
+        return set()
+    names = lambda collections: {ob.name_full for collection in collections for ob in collection.objects}
+    return names(hidden) - names(shown)
 
 
 def may_deform(ob: bpy.types.Object) -> bool:

@@ -98,7 +98,7 @@ def test_a_collection_is_ground_with_its_instances_alone(ground_of):
     assert layers(ground_of(ob)) == pytest.approx([0.7], abs=EXACT)
 
 
-@pytest.mark.parametrize("hide", ["viewport", "eye", "collection", "wire"])
+@pytest.mark.parametrize("hide", ["viewport", "eye", "collection", "eye_of_collection", "wire"])
 def test_what_is_hidden_is_no_ground(ground_of, hide):
     ob = empty_rig()
     plate(0.1, "Floor")
@@ -114,7 +114,8 @@ def test_what_is_hidden_is_no_ground(ground_of, hide):
         bpy.context.scene.collection.children.link(away)
         away.objects.link(ghost)
         bpy.context.scene.collection.objects.unlink(ghost)
-        bpy.context.view_layer.layer_collection.children["Away"].exclude = True
+        in_layer = bpy.context.view_layer.layer_collection.children["Away"]
+        in_layer.exclude, in_layer.hide_viewport = hide == "collection", hide == "eye_of_collection"
     assert layers(ground_of(ob)) == pytest.approx([0.1], abs=EXACT)
 
 
