@@ -6,7 +6,7 @@ import bpy
 from .digest import Digest
 from .flush import animated_paths
 from .handlers import foreign_handler, with_sets
-from .pieces import SURFACES, is_worn, put_away
+from .pieces import SURFACES, is_worn, makes_instances_of, put_away
 from .sampling import layers_of
 from .upstream import upstream
 
@@ -63,10 +63,12 @@ def ground_objects(scene: bpy.types.Scene, ob: bpy.types.Object) -> dict[str, bp
     settings = ob.foot_ik
     if settings.ground_source == "FLOOR":
         return {}
-    chosen = settings.ground_source == "COLLECTION"
-    shown = (o for s in with_sets(scene) for o in s.objects)
-    among = getattr(settings.ground_collection, "all_objects", ()) if chosen else shown
-    return {o.name_full: o for o in among if has_surface(o)}
+    shown = [other for behind in with_sets(scene) for other in behind.objects]
+    if settings.ground_source == "COLLECTION":
+        collection = settings.ground_collection
+        instances = [other for other in shown if makes_instances_of(other, collection)]
+        shown = [*collection.all_objects, *instances] if collection else []
+    return {other.name_full: other for other in shown if has_surface(other)}
 
 
 def has_surface(ob: bpy.types.Object) -> bool:

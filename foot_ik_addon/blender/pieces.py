@@ -57,19 +57,24 @@ def holders(ob: bpy.types.Object) -> Iterator[bpy.types.Object | None]:
 def pieces_in(
     depsgraph: bpy.types.Depsgraph, character: bpy.types.Object, collection: bpy.types.Collection | None
 ) -> Iterator[tuple]:
-    """(key, evaluated object, world matrix, may its shape change) of the ground in a depsgraph: of a collection,
-    or of the whole scene.
+    """(key, evaluated object, world matrix, may its shape change) of the ground in a depsgraph: of a collection and its
+    instances, or of the whole scene.
 
     An object lives only until the next is asked for: some are made by Blender for this iteration alone.
     """
     allowed = None if collection is None else {ob.name_full for ob in collection.all_objects}
     for ob, owner, matrix, number in shown_instances(depsgraph):
-        if allowed is not None and owner.name_full not in allowed:
-            continue
         chosen = allowed is not None
+        if chosen and not (owner.name_full in allowed or makes_instances_of(owner.original, collection)):
+            continue
         if is_ground(ob, character, chosen) and (owner == ob or not is_worn(owner, character, chosen)):
             bends = may_deform(ob) or len(owner.modifiers) > 0  # instances of nodes may
             yield (ob.name_full, owner.name_full, *number), ob, matrix, bends
+
+
+def makes_instances_of(ob: bpy.types.Object, collection: bpy.types.Collection | None) -> bool:
+    """Whether an object shows a collection by an instance."""
+    return ob.instance_type == "COLLECTION" and ob.instance_collection == collection
 
 
 def shown_instances(depsgraph: bpy.types.Depsgraph) -> Iterator[tuple]:

@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterator
 import bpy
 import numpy as np
 
+from ..core.clip import Clip
 from ..core.edits import Edit
 from ..core.legs import Legs, LegsNotFound
 from ..core.plan import Plan, make_plan
@@ -27,6 +28,8 @@ from .store import pack_plan, pack_sole
 
 SKATE = 0.3
 """Legs per second by which standing feet slip where the speed does not fit the steps."""
+CLIMB = 0.25
+"""Legs by which standing feet differ in height where the clip was not animated on a flat floor."""
 Steps = Generator[float, None, list[str]]
 """Yields the share done and returns sentences for the user."""
 
@@ -89,6 +92,8 @@ def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
         report = plan_report(ob, rig, sample, fps, ground, plan, unit, weights)
         report["stepped_because"] = why
         notes = notes_on(plan) + notes_on_speed(report, fps)
+        if settings.ground_source != "FLOOR":
+            notes += notes_on_climb(clip, plan)
         settings.controls = controls
         settings.plan = pack_plan(plan, frames[0], [leg.foot for leg in rig.legs], notes, unit)
         for item, sole in zip(used_legs(ob), plan.soles, strict=True):
@@ -185,6 +190,17 @@ def notes_on(plan: Plan) -> list[str]:
         out.append("1 contact found no ground within reach and keeps its animation" if missing == 1 else
                    f"{missing} contacts found no ground within reach and keep their animation")
     return out
+
+
+def notes_on_climb(clip: Clip, plan: Plan) -> list[str]:
+    """Whether feet stand at different heights in the clip itself, as one that climbs stairs or rides on a lift."""
+    heights = [float(np.median(tracks[c.start:c.stop, :, 2].min(1)))
+               for leg, sole, contacts in zip(clip.legs, plan.soles, plan.contacts, strict=True)
+               for tracks in [sole.tracks(leg)] for c in contacts]
+    if not heights or max(heights) - min(heights) < CLIMB:
+        return []
+    return ["Standing feet rise or sink in the animation itself, which adds to the height of the ground: animate it on a "
+            "flat floor, or make the character a child of what carries it"]
 
 
 def notes_on_speed(report: dict, fps: float) -> list[str]:

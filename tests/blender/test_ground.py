@@ -98,6 +98,25 @@ def test_a_collection_is_ground_with_its_instances_alone(ground_of):
     assert layers(ground_of(ob)) == pytest.approx([0.7], abs=EXACT)
 
 
+def test_a_collection_that_is_shown_by_an_instance_alone_is_ground(ground_of, addon):
+    """As a linked set is."""
+    ob = empty_rig()
+    shown = bpy.data.collections.new("Set")
+    floor = plate(0.2, "Floor")
+    bpy.context.scene.collection.objects.unlink(floor)
+    shown.objects.link(floor)
+    empty = bpy.data.objects.new("Instance", None)
+    empty.instance_type, empty.instance_collection, empty.location.z = "COLLECTION", shown, 0.5
+    bpy.context.scene.collection.objects.link(empty)
+    plate(3.0, "Elsewhere")
+    ob.foot_ik.ground_source, ob.foot_ik.ground_collection = "COLLECTION", shown
+    assert layers(ground_of(ob)) == pytest.approx([0.7], abs=EXACT)
+    bpy.ops.foot_ik.detect_legs()
+    assert bpy.ops.foot_ik.plan() == {"FINISHED"}
+    empty.location.z = 0.4
+    assert addon("blender.planning").plan_state(bpy.context.scene, ob) == "STALE"
+
+
 @pytest.mark.parametrize("hide", ["viewport", "eye", "collection", "eye_of_collection", "wire"])
 def test_what_is_hidden_is_no_ground(ground_of, hide):
     ob = empty_rig()
