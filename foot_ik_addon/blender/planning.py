@@ -28,8 +28,10 @@ from .store import pack_plan, pack_sole
 
 SKATE = 0.3
 """Legs per second by which standing feet slip where the speed does not fit the steps."""
-CLIMB = 0.25
-"""Legs by which standing feet differ in height where the clip was not animated on a flat floor."""
+STRIDE = 0.75
+"""Seconds in which a foot comes down to a flat floor, jumps included."""
+CLIMB = 0.1
+"""Legs by which the lowest places of such times differ where the clip was not animated on a flat floor."""
 Steps = Generator[float, None, list[str]]
 """Yields the share done and returns sentences for the user."""
 
@@ -193,13 +195,13 @@ def notes_on(plan: Plan) -> list[str]:
 
 
 def notes_on_climb(clip: Clip, plan: Plan) -> list[str]:
-    """Whether feet stand at different heights in the clip itself, as one that climbs stairs or rides on a lift."""
-    heights = [float(np.median(tracks[c.start:c.stop, :, 2].min(1)))
-               for leg, sole, contacts in zip(clip.legs, plan.soles, plan.contacts, strict=True)
-               for tracks in [sole.tracks(leg)] for c in contacts]
-    if not heights or max(heights) - min(heights) < CLIMB:
+    """Whether the feet do not come down to one height in the clip itself, as where it climbs stairs or rides a lift."""
+    lowest = np.min([sole.tracks(leg)[..., 2].min(1) for leg, sole in zip(clip.legs, plan.soles, strict=True)], 0)
+    window = min(round(clip.frames(STRIDE)), len(lowest))
+    floor = np.lib.stride_tricks.sliding_window_view(lowest, window).min(1)
+    if np.ptp(floor) < CLIMB:
         return []
-    return ["Standing feet rise or sink in the animation itself, which adds to the height of the ground: animate it on a "
+    return ["The feet climb or sink in the animation itself, which adds to the height of the ground: animate them on a "
             "flat floor, or make the character a child of what carries it"]
 
 
