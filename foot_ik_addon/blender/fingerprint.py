@@ -6,7 +6,7 @@ import bpy
 from .digest import Digest
 from .flush import animated_paths
 from .handlers import foreign_handler, with_sets
-from .pieces import SURFACES, is_worn, makes_instances_of, put_away
+from .pieces import SURFACES, is_shown, is_worn, layers_shown, makes_instances_of, put_away
 from .sampling import layers_of
 from .upstream import upstream
 
@@ -52,10 +52,10 @@ def add_influences(add, ob: bpy.types.Object, bones: list[str]) -> None:
 
 def hidden_objects(scene: bpy.types.Scene, ob: bpy.types.Object, among: dict[str, bpy.types.Object]) -> set[str]:
     """Full names of those of some objects that viewports do not show; not of those that are animated to be hidden."""
-    layers = [*layers_of(scene, ob)[:1], *(behind.view_layers[0] for behind in with_sets(scene)[1:])]
-    unseen = {name for name, other in among.items() if not any(other.visible_get(view_layer=each) for each in layers)}
-    return {name for name in unseen.union(*map(put_away, layers)) & among.keys()
-            if "hide_viewport" not in animated_paths(among[name])}
+    layers = layers_shown(scene, next(iter(layers_of(scene, ob)), scene.view_layers[0]))
+    away, chosen = put_away(layers[0]), ob.foot_ik.ground_source == "COLLECTION"
+    unseen = {name for name, other in among.items() if not is_shown(other, layers, away, chosen)}
+    return {name for name in unseen if "hide_viewport" not in animated_paths(among[name])}
 
 
 def ground_objects(scene: bpy.types.Scene, ob: bpy.types.Object) -> dict[str, bpy.types.Object]:

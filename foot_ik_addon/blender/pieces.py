@@ -63,8 +63,8 @@ def pieces_in(
     An object lives only until the next is asked for: some are made by Blender for this iteration alone.
     """
     allowed = None if collection is None else {ob.name_full for ob in collection.all_objects}
-    for ob, owner, matrix, number in shown_instances(depsgraph):
-        chosen = allowed is not None
+    chosen = allowed is not None
+    for ob, owner, matrix, number in shown_instances(depsgraph, chosen):
         if chosen and not (owner.name_full in allowed or makes_instances_of(owner.original, collection)):
             continue
         if is_ground(ob, character, chosen) and (owner == ob or not is_worn(owner, character, chosen)):
@@ -77,31 +77,43 @@ def makes_instances_of(ob: bpy.types.Object, collection: bpy.types.Collection | 
     return ob.instance_type == "COLLECTION" and ob.instance_collection == collection
 
 
-def shown_instances(depsgraph: bpy.types.Depsgraph) -> Iterator[tuple]:
-    """(evaluated object, what shows it, world matrix, number among its instances) of all that viewports show.
+def shown_instances(depsgraph: bpy.types.Depsgraph, chosen: bool) -> Iterator[tuple]:
+    """(evaluated object, what shows it, world matrix, number among its instances) of all that viewports show; see
+    `is_shown`.
 
     In a render too: what only renders show is left out, and what is hidden from them is as the viewport has it, in the
     frame that it shows.
     """
     rendered, seen = depsgraph.mode == "RENDER", set()
     scene = depsgraph.scene.original
-    layer = scene.view_layers[depsgraph.view_layer.name]
-    layers = [layer, *(behind.view_layers[0] for behind in with_sets(scene)[1:])]
-    viewport, away = layer.depsgraph if rendered else None, put_away(layer)
+    layers = layers_shown(scene, scene.view_layers[depsgraph.view_layer.name])
+    viewport, away = layers[0].depsgraph if rendered else None, put_away(layers[0])
     for graph in filter(None, (depsgraph, viewport)):
         for instance in graph.object_instances:
             ob = instance.object
             owner = instance.parent if instance.is_instance else ob
             number = tuple(instance.persistent_id) if instance.is_instance else ()  # pyright: ignore[reportGeneralTypeIssues]
             key = ob.name_full, owner.name_full, *number
-            if not instance.show_self or key in seen or owner.name_full in away:
+            if not instance.show_self or key in seen or (not chosen and owner.name_full in away):
                 continue
             if rendered:
                 seen.add(key)
-                visible = any(owner.original.visible_get(view_layer=each) for each in layers)
-                if not visible or ob.original.hide_viewport:
+                if ob.original.hide_viewport or not is_shown(owner.original, layers, away, chosen):
                     continue
             yield ob, owner, instance.matrix_world.copy(), number
+
+
+def layers_shown(scene: bpy.types.Scene, layer: bpy.types.ViewLayer) -> list[bpy.types.ViewLayer]:
+    """A view layer of a scene, and those of the scenes in its background."""
+    return [layer, *(behind.view_layers[0] for behind in with_sets(scene)[1:])]
+
+
+def is_shown(ob: bpy.types.Object, layers: list[bpy.types.ViewLayer], away: set[str], chosen: bool) -> bool:
+    """Whether viewports show an object in one of some view layers, of which the first has `put_away` others; what the
+    user has `chosen` the eyes of its collections do not hide."""
+    if ob.name_full in away:
+        return chosen and not (ob.hide_viewport or ob.hide_get(view_layer=layers[0]))
+    return any(ob.visible_get(view_layer=layer) for layer in layers)
 
 
 def put_away(layer: bpy.types.ViewLayer) -> set[str]:

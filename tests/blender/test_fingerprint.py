@@ -141,10 +141,6 @@ def by_the_eye():
     first("Road").hide_set(True)
 
 
-def by_the_eye_of_a_collection():
-    bpy.context.view_layer.layer_collection.children["Ground"].hide_viewport = True
-
-
 def by_an_excluded_collection():
     bpy.context.view_layer.layer_collection.children["Ground"].exclude = True
 
@@ -179,6 +175,12 @@ def state(addon):
 def test_a_plan_is_out_of_date_after_it_is_changed(edit, state):
     scenes.walker("slope", prepare=world_of_kinds)
     edit()
+    assert state() == "STALE"
+
+
+def test_a_plan_is_out_of_date_after_the_eye_of_a_collection_has_closed(state):
+    scenes.walker("slope")
+    bpy.context.view_layer.layer_collection.children["Ground"].hide_viewport = True
     assert state() == "STALE"
 
 

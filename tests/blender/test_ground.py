@@ -138,6 +138,22 @@ def test_what_is_hidden_is_no_ground(ground_of, hide):
     assert layers(ground_of(ob)) == pytest.approx([0.1], abs=EXACT)
 
 
+def test_the_eye_of_a_chosen_collection_does_not_matter(ground_of, addon):
+    """Stand-ins for the ground are put away while the set is looked at."""
+    ob = empty_rig()
+    plate(3.0, "Set")
+    stand_in = plate(0.1, "Floor")
+    bpy.context.scene.collection.objects.unlink(stand_in)
+    grounds = bpy.data.collections["Ground"]
+    grounds.objects.link(stand_in)
+    ob.foot_ik.ground_source, ob.foot_ik.ground_collection = "COLLECTION", grounds
+    bpy.ops.foot_ik.detect_legs()
+    assert bpy.ops.foot_ik.plan() == {"FINISHED"}
+    bpy.context.view_layer.layer_collection.children["Ground"].hide_viewport = True
+    assert layers(ground_of(ob)) == pytest.approx([0.1], abs=EXACT)
+    assert addon("blender.planning").plan_state(bpy.context.scene, ob) == "CURRENT"
+
+
 @pytest.mark.parametrize("scale", [(4, 4, 1), (1, 1, -1), (-2, 1, 0.5), (0.01, 0.01, 0.01)])
 def test_scaled_and_mirrored_objects_lie_where_they_are_seen(ground_of, scale):
     ob = empty_rig()
