@@ -11,7 +11,7 @@ from .apply import in_range
 from .compat import animated_bag
 from .fingerprint import ground_objects
 from .pieces import is_ground
-from .refusals import is_driven
+from .refusals import is_driven, why_fixed
 from .rig import Refusal, Rig, read_rig, used_legs
 from .store import unpack_plan
 
@@ -48,6 +48,9 @@ def advise(ob: bpy.types.Object | None, scene: bpy.types.Scene) -> list[Advice]:
     if ob.library is not None:
         return [Advice("Linked from another file. Make a library override to correct it here",
                        "object.make_override_library", "Make Library Override", is_error=True)]
+    if why_fixed(ob):
+        return [Advice("This library override is not editable, so that what is corrected here would be lost",
+                       "object.make_override_library", "Make Editable", is_error=True)]
     found = [*on_object(ob), *on_legs(ob), *on_ground(scene, ob)]
     if used_legs(ob):
         found += [*on_live(scene, ob), *on_plan(scene, ob)]

@@ -25,12 +25,21 @@ def writable_or_refuse(ob: bpy.types.Object | None) -> None:
     """Refuse what is no armature whose pose can be written now."""
     if ob is None or ob.type != "ARMATURE":
         raise Refusal("Select an armature: Foot IK corrects the legs of a rig")
-    if ob.library is not None:
-        raise Refusal(f"{ob.name} is linked from another file: make a library override of it first")
+    if fixed := why_fixed(ob):
+        raise Refusal(fixed)
     if ob.mode == "EDIT":
         raise Refusal(f"{ob.name} is in Edit Mode: leave it first")
     if ob.data.pose_position == "REST":
         raise Refusal(f"{ob.data.name} shows its rest position: set the armature to Pose Position first")
+
+
+def why_fixed(ob: bpy.types.Object) -> str:
+    """Why Blender lets nobody edit an object here; empty where it does."""
+    if ob.library is not None:
+        return f"{ob.name} is linked from another file: make a library override of it first"
+    if ob.override_library is not None and ob.override_library.is_system_override:
+        return f"The library override {ob.name} is not editable: press Object > Library Override > Make first"
+    return ""
 
 
 def refuse_missing_collection(ob: bpy.types.Object) -> None:

@@ -285,13 +285,26 @@ def test_linked_rig_is_refused(library, operator):
     assert_refused(operator, "make a library override")
 
 
-def overridden():
+def overridden(editable=True):
     root = bpy.data.collections["Character"]
     bpy.context.scene.collection.children.link(root)
-    new = root.override_hierarchy_create(bpy.context.scene, bpy.context.view_layer, do_fully_editable=True)
+    new = root.override_hierarchy_create(bpy.context.scene, bpy.context.view_layer, do_fully_editable=editable)
     ob = next(o for o in new.all_objects if o.type == "ARMATURE")
     bpy.context.view_layer.objects.active = ob
     return ob
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_an_override_that_is_not_editable_is_refused(library, operator):
+    """Blender would not save what is changed in it."""
+    ob = overridden(editable=False)
+    ob.foot_ik.enabled = True
+    raw = scenes.shown(ob, 33)
+    assert not ob.foot_ik.shown
+    assert_refused(operator, "is not editable")
+    ob.select_set(True)
+    bpy.ops.object.make_override_library()
+    assert scenes.gaps(scenes.shown(ob, 33), raw).max() > 0.05
 
 
 def test_library_override_is_corrected_and_leaves_no_trace(library):
