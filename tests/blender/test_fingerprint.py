@@ -20,7 +20,7 @@ def new(name, data=None):
 
 def world_of_kinds(ob):
     """Ground of every kind on and beside the slope; what deforms, places or makes it stands still."""
-    grounds = bpy.data.collections["Ground"]
+    grounds, bpy.context.scene.frame_end = bpy.data.collections["Ground"], 6
     for make in (road, text, metaball):
         make(ob)
     caged, noisy, made, held, shaped = (plate(name, cells=(2, 2), z=-0.5) for name in
