@@ -21,7 +21,8 @@ DISPLAYED = ("active", "is_", "open_", "show_", "use_pin_", "select", "hide", "b
 """Beginnings of the names of properties that only say how something is displayed."""
 PASSED = {"rna_type", "name", "label", "original", "library", "library_weak_reference", "asset_data",
           "override_library", "preview", "animation_data", "cycles", "materials", "annotation", "panels",
-          "panel_states", "particles", "child_particles", "point_cache", "point_caches", "bakes", "node_warnings"}
+          "panel_states", "particles", "child_particles", "point_cache", "point_caches", "bakes", "node_warnings",
+          "paired_output"}
 """Properties that shape nothing, or are what comes of others."""
 PATHS = {"FILE_PATH", "DIR_PATH"}
 """Kinds of texts that Blender rewrites when it saves."""

@@ -4,6 +4,8 @@ One scene has ground of every kind, and a second rig that carries a part of it; 
 """
 from __future__ import annotations
 
+from contextlib import suppress
+
 import bpy
 import pytest
 from blender import scenes
@@ -232,6 +234,37 @@ def test_what_is_keyed_changes_nothing_by_playing(state):
         scenes.visit(frame)
         bpy.context.view_layer.update()
         assert state() == "CURRENT"
+
+
+def identifiers(kind):
+    return [item.identifier for item in kind.bl_rna.properties["type"].enum_items]
+
+
+def test_whatever_blender_has_can_be_read(state, tmp_path):
+    """Nodes, modifiers, constraints and textures of all kinds: no crash, and the same after they were saved."""
+    ob = scenes.walker("slope", prepare=world_of_kinds)
+    ground, nodes = first("Ground"), bpy.data.node_groups["Up"].nodes
+    for name in dir(bpy.types):
+        if name.startswith(("GeometryNode", "FunctionNode")):
+            with suppress(RuntimeError):  # base classes, and what belongs in other trees
+                nodes.new(name)
+    for owner in (ground, ob.pose.bones["root"]):
+        for name in identifiers(bpy.types.Constraint):
+            with suppress(TypeError, RuntimeError):
+                owner.constraints.new(name).mute = True
+    for name in identifiers(bpy.types.Modifier):
+        modifier = ground.modifiers.new(name, name)
+        if modifier is not None:  # those of other objects
+            modifier.show_viewport = False
+    for name in identifiers(bpy.types.Texture):
+        modifier = ground.modifiers.new("Displace", "DISPLACE")
+        modifier.texture, modifier.show_viewport = bpy.data.textures.new(name, name), False
+    assert state() == "STALE"
+    assert bpy.ops.foot_ik.plan() == {"FINISHED"}
+    scenes.visit(20)
+    scenes.save(tmp_path / "all.blend")
+    scenes.load(tmp_path / "all.blend")
+    assert state() == "CURRENT"
 
 
 def test_what_another_add_on_poses_in_each_frame_changes_nothing(state):
