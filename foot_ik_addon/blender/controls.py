@@ -16,16 +16,19 @@ from ..core.rotations import from_rotvec
 from .channels import rotation_path
 from .flush import animated_paths
 from .handles import PIECE, PLACE, POLE, Controls, Handle, pack_controls
-from .refusals import TO_FK, constraint_moves
+from .refusals import TO_FK, constraint_moves, moved_by
 from .rig import LegBones, Refusal, Rig
 from .sampling import layer_of
 from .trials import TURNED, Trials, angle
-from .upstream import upstream
+from .upstream import active, mover, upstream
 
 TURN = from_rotvec(np.array([0.1, 0.1, 0.1]))
 """By which bones are turned, about no axis of theirs."""
 STEP, SWAY = 0.05, 0.3
 """Legs by which a foot is moved toward its hip, the body toward its feet; and a pole sideways, a target down."""
+
+STOPS = {"FLOOR", "LIMIT_DISTANCE", "LIMIT_LOCATION", "SHRINKWRAP"}
+"""Constraints that keep a control from going where it is moved."""
 
 Test = Callable[[np.ndarray], bool]
 """Whether a pose (bones, 4, 4) shows what was looked for."""
@@ -52,20 +55,22 @@ def find_controls(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig, frames
                 return found_controls(trials, rig, {foot: handles for foot, handles in legs.items() if handles})
     finally:
         scene.frame_set(kept[0], subframe=kept[1])
-    target = outside_target(ob)
-    if held and target:
-        raise Refusal(f"The bone {held} is moved by a constraint to the object {target}: make a bone of {ob.name} the "
-                      f"target, or {TO_FK} first")
     if held:
-        raise Refusal(f"The bone {held} is moved by a constraint, and no bone of {ob.name} takes its foot along: "
-                      f"{TO_FK} first, or mute the constraint")
+        raise Refusal(f"{moved_by(ob, held)}{remedy(ob, held)}")
     return ""
 
 
-def outside_target(ob: bpy.types.Object) -> str:
-    """The object that an IK chain of an armature follows instead of a bone of its own; empty for none."""
-    targets = (c.target for bone in ob.pose.bones for c in bone.constraints if c.type == "IK" and not c.mute)
-    return next((target.name for target in targets if target not in (None, ob)), "")
+def remedy(ob: bpy.types.Object, name: str) -> str:
+    """What to do about a bone of a leg that a constraint moves while no bone of the armature takes the foot along."""
+    _, pull = mover(ob, name)
+    if pull is not None and pull.type == "IK":
+        if pull.target not in (None, ob):
+            return f": make a bone of {ob.name} the target, or {TO_FK} first"
+        control = [bone for bone in ob.pose.bones if bone.name == pull.subtarget]
+        stops = [c.name for bone in control for c in bone.constraints if active(c) and c.type in STOPS]
+        if stops:
+            return f", whose target {pull.subtarget} is held by its constraint {stops[0]}: mute that first"
+    return f", and no bone of {ob.name} takes its foot along: {TO_FK} first, or mute the constraint"
 
 
 def found_controls(trials: Trials, rig: Rig, legs: dict[str, list[Handle]]) -> str:
@@ -211,8 +216,10 @@ def find_target(trials: Trials, rig: Rig, leg: LegBones, turn: np.ndarray,
     target = search(trials, upstream(trials.ob, [leg.foot]), motion, test)
     down = step(toward(trials, hip, ankle, SWAY))
     if target and not trials.goes_along(trials.moved(down, target), target, down):
-        raise Refusal(f"The control {target} is held up by a constraint, and could not follow the ground down: mute "
-                      "the constraint first")
+        _, stop = mover(trials.ob, target)
+        name = f"its constraint {stop.name}" if stop else "a constraint"
+        raise Refusal(f"The control {target} is held up by {name}, and could not follow the ground down: mute the "
+                      "constraint first")
     return target
 
 

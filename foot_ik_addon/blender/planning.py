@@ -10,11 +10,12 @@ from ..core.edits import Edit
 from ..core.legs import Legs, LegsNotFound
 from ..core.plan import Plan, make_plan
 from . import detect, live
-from .apply import options_of
+from .apply import corrected_channels, options_of, request_of, saved_plan
 from .clips import sample_clip
 from .controls import find_controls
 from .fingerprint import fingerprint
 from .floor import propose_floor
+from .followed import refuse_held_back
 from .ground import MeshGround
 from .planned import marked
 from .prints import Instancers, pack_prints
@@ -98,6 +99,8 @@ def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
         settings.planned = marked(ob, rig, sample, unit, live.curve_pace(scene))
         settings.fingerprint = fingerprint(scene, ob)
         keep_report(ob, report, settings.fingerprint)
+        request = request_of(ob, rig, sample, fps, saved_plan(ob, rig), weights)
+        yield from refuse_held_back(scene, ob, rig, sample, corrected_channels(ob, request))
     return notes
 
 

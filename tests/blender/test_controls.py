@@ -199,11 +199,16 @@ def pulled_half(ob):
             constraint.influence = 0.5
 
 
-def on_a_floor(ob):
+def on_a_floor(ob, height=0.0):
     """The targets cannot go below the floor that the clip was animated on."""
     for side in "LR":
         limit = ob.pose.bones[f"target.{side}"].constraints.new("LIMIT_LOCATION")
-        limit.use_min_z, limit.owner_space = True, "POSE"
+        limit.use_min_z, limit.min_z, limit.owner_space = True, height, "POSE"
+
+
+def on_a_shelf(ob):
+    """The targets are held higher than they are keyed."""
+    on_a_floor(ob, 0.4)
 
 
 def held_fast(ob):
@@ -215,7 +220,8 @@ def held_fast(ob):
 @pytest.mark.parametrize("operator", ("plan", "bake"))
 @pytest.mark.parametrize("fault, words", (
     (switched_half_way, "changes its influence"), (pulled_half, "bake the rig to FK"),
-    (on_a_floor, "is held up by a constraint"), (held_fast, "bake the rig to FK"),
+    (on_a_floor, "is held up by its constraint Limit Location"),
+    (on_a_shelf, "is held by its constraint Limit Location"), (held_fast, "bake the rig to FK"),
 ), ids=lambda value: getattr(value, "__name__", ""))
 def test_what_cannot_be_moved_is_refused_by_name_with_nothing_changed(fault, words, operator):
     ob = walker(control_rigs.ik_rig)
