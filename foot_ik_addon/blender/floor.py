@@ -23,8 +23,8 @@ JOINT_HEIGHTS = (-0.01, 0.13)
 """Shares of a leg within which the last joint of a planted foot lies above its floor: balls of flat feet low, ankles of
 feet without toes and of boots high."""
 STILLER = 0.5
-"""The floor stays in the world if feet go, or differ in height, there at most this share of what they do in the space of
-their parent."""
+"""The floor stays in the world if feet go, or differ in height, there at most this share of what they do in the space
+of their parent."""
 LEVEL = 0.9999
 """Cosine of the angle by which the floor of a parent may lean and still is the world's."""
 HOLDS = 0.5

@@ -1,8 +1,9 @@
 """All that bone names can tell: a name proposes side, roles and use of a bone; `legs` decides.
 
 The vocabulary covers the systems of the naming table (Mixamo, Rigify, Auto-Rig Pro, Unreal, Unity, VRM, MMD,
-Reallusion, Daz, MakeHuman, SMPL, Biped, Source, motion capture) and words of some languages. Names collide between systems (LeftFoot is the ankle
-in Mixamo and the ball in SMPL), so a name may propose several roles, each with a strength.
+Reallusion, Daz, MakeHuman, SMPL, Biped, Source, motion capture) and words of some languages. Names collide between
+systems (LeftFoot is the ankle in Mixamo and the ball in SMPL), so a name may propose several roles, each with a
+strength.
 """
 from __future__ import annotations
 
