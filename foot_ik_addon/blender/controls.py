@@ -79,7 +79,7 @@ def found_controls(trials: Trials, rig: Rig, legs: dict[str, list[Handle]]) -> s
         return ""
     body = find_body(trials, rig)
     chains = {foot: carried(trials, rig, body, handles) for foot, handles in legs.items()}
-    return pack_controls(Controls(body, chains, find_others(trials, rig, body)))
+    return pack_controls(Controls(body, chains, find_others(trials, rig, body, sum(chains.values(), ()))))
 
 
 def unit_of(ob: bpy.types.Object, rig: Rig) -> float:
@@ -98,11 +98,13 @@ def find_handles(trials: Trials, rig: Rig, leg: LegBones) -> list[Handle] | None
     if all(turned):
         out = [Handle(bone, name, PIECE) for bone, name in zip(turned, leg.chain, strict=True)]
         return out + find_toe(trials, leg)
-    for along in (trials.goes_along, trials.points_along):
-        target = find_target(trials, rig, leg, TURN, along)
-        if target:
-            return [Handle(target, leg.foot, PIECE), *find_pole(trials, leg), *find_toe(trials, leg)]
-    target = find_target(trials, rig, leg, np.eye(3), trials.head_goes_along)
+    for end, placed in ((leg.foot, True), (leg.toe, True), (leg.foot, False)):
+        for along in (trials.goes_along, trials.points_along) if end else ():
+            target = find_target(trials, rig, leg, end, TURN, along, placed)
+            if target:
+                toe = find_toe(trials, leg) if end == leg.foot else []
+                return [Handle(target, end, PIECE), *find_pole(trials, leg), *toe]
+    target = find_target(trials, rig, leg, leg.foot, np.eye(3), trials.head_goes_along)
     if target and turned[-1]:
         out = [Handle(target, leg.foot, PLACE), *find_pole(trials, leg)]
         return [*out, Handle(turned[-1], leg.foot, PIECE, leg.lower), *find_toe(trials, leg)]
@@ -196,25 +198,28 @@ def find_toe(trials: Trials, leg: LegBones) -> list[Handle]:
 
 # ---------------------------------------------------------------- legs that are pulled
 
-def find_target(trials: Trials, rig: Rig, leg: LegBones, turn: np.ndarray,
-                goes_along: Callable[[np.ndarray, str, np.ndarray], bool]) -> str:
-    """The bone that takes a foot along when it is moved and turned; empty for none.
+def find_target(trials: Trials, rig: Rig, leg: LegBones, end: str, turn: np.ndarray,
+                goes_along: Callable[[np.ndarray, str, np.ndarray], bool], placed: bool = False) -> str:
+    """The bone that takes the `end` of a leg along, its foot or its toes, when it is moved and turned; empty for none.
 
-    `goes_along` of pose, bone and motion tells whether it does.
+    `goes_along` of pose, bone and motion tells whether it does. With `placed` it must be one that an animator can move.
     """
-    hip, knee, ankle = (trials.head(n) for n in (leg.upper, leg.lower, leg.foot))
-    new = ankle + toward(trials, ankle, hip, STEP)
-    motion = about(turn[None], ankle[None], new[None])[0]
+    hip, place = trials.head(leg.upper), trials.head(end)
+    new = place + toward(trials, place, hip, STEP)
+    motion = about(turn[None], place[None], new[None])[0]
     others = [rig.pelvis, leg.upper, *(other.foot for other in rig.legs if other != leg)]
-    shin = float(np.linalg.norm(ankle - knee))
+    shin = lambda pose: float(np.linalg.norm(pose[trials.at[leg.foot], :3, 3] - pose[trials.at[leg.lower], :3, 3]))
+    long = shin(trials.base)
 
     def test(pose: np.ndarray) -> bool:
-        long = float(np.linalg.norm(pose[trials.at[leg.foot], :3, 3] - pose[trials.at[leg.lower], :3, 3]))
-        along = goes_along(pose, leg.foot, motion) and abs(long - shin) < 0.02 * shin
+        along = goes_along(pose, end, motion) and abs(shin(pose) - long) < 0.02 * long
         return along and all(trials.stays(pose, n) for n in others)
 
-    target = search(trials, upstream(trials.ob, [leg.foot]), motion, test)
-    down = step(toward(trials, hip, ankle, SWAY))
+    names = [n for n in upstream(trials.ob, [end]) if n not in leg.chain]
+    if placed:
+        names = [n for n in names if not all(trials.ob.pose.bones[n].lock_location)]
+    target = search(trials, names, motion, test)
+    down = step(toward(trials, hip, place, SWAY))
     if target and not trials.goes_along(trials.moved(down, target), target, down):
         _, stop = mover(trials.ob, target)
         name = f"its constraint {stop.name}" if stop else "a constraint"
@@ -303,12 +308,16 @@ def on_carrier(trials: Trials, handle: Handle, tried: list[tuple[str, np.ndarray
     return handle
 
 
-def find_others(trials: Trials, rig: Rig, body: str) -> tuple[Handle, ...]:
-    """The handles of what the body leaves behind when it moves, such as hands that are pulled and their poles."""
-    motion, ob, found = body_motion(trials, rig), trials.ob, []
-    feet = [leg.foot for leg in rig.legs]
-    test = lambda pose: all(trials.goes_along(pose, n, np.eye(4)) for n in (rig.pelvis, *feet))
+def find_others(trials: Trials, rig: Rig, body: str, feet: tuple[Handle, ...]) -> tuple[Handle, ...]:
+    """The handles of what the body leaves behind when it moves, such as hands that are pulled and their poles, but not
+    of what the handles of the feet move, such as claws."""
+    motion, ob, found, still = body_motion(trials, rig), trials.ob, [], np.eye(4)
+    fixed = [rig.pelvis, *(leg.foot for leg in rig.legs)]
+    test = lambda pose: all(trials.goes_along(pose, n, still) for n in fixed)
     open_ = left_behind(trials, rig, trials.moved(motion, body), motion)
+    for handle in feet if open_ else ():
+        pose = trials.moved(motion, handle.bone)
+        open_ = [n for n in open_ if trials.goes_along(pose, n, still)]
     while open_:
         last = open_.pop()
         bone = search(trials, unlocked(ob, upstream(ob, [last])), motion,
