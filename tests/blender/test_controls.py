@@ -225,6 +225,13 @@ def on_a_shelf(ob):
     on_a_floor(ob, 0.4)
 
 
+def stiff_knees(ob):
+    """The knees bend no farther than they do in the clip."""
+    for side in "LR":
+        knee = ob.pose.bones[f"shin.{side}"]
+        knee.use_ik_limit_x, knee.ik_min_x, knee.ik_max_x = True, -1.03, 0.0
+
+
 def held_fast(ob):
     """Controls that are driven."""
     for side in "LR":
@@ -235,6 +242,7 @@ def held_fast(ob):
 @pytest.mark.parametrize("fault, words", (
     (switched_half_way, "changes its influence"), (pulled_half, "bake the rig to FK"),
     (on_a_floor, "is held up by its constraint Limit Location"),
+    (stiff_knees, "by the IK limits of shin.R"),
     (on_a_shelf, "is held by its constraint Limit Location"), (held_fast, "bake the rig to FK"),
 ), ids=lambda value: getattr(value, "__name__", ""))
 def test_what_cannot_be_moved_is_refused_by_name_with_nothing_changed(fault, words, operator):
