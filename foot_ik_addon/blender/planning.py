@@ -23,6 +23,7 @@ from .refusals import constraint_check, refuse_baked, refuse_missing_collection,
 from .reporting import keep_report, plan_report
 from .rig import Refusal, read_rig, used_legs
 from .sampling import frame_range, leg_length, to_clip
+from .sheared import refuse_fixed_shear
 from .snapshot import put_back, refilled, settings_kept, values_of
 from .store import pack_plan, pack_sole
 
@@ -79,6 +80,7 @@ def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
         instancers = Instancers(ground)
         each = constraint_check(ob, rig), instancers.visit
         sample, weights, why = yield from sample_clip(scene, ob, rig, frames, each, ground)
+        refuse_fixed_shear(sample, rig)
         fps = live.scene_fps(scene)
         clip, _ = to_clip(sample, rig, fps)
         unit = leg_length(sample, rig)

@@ -213,6 +213,24 @@ def test_a_rig_that_grows():
     assert scenes.gaps(scenes.shown_over(ob, SEEN), live).max() < fuzzing.SAME
 
 
+@pytest.mark.parametrize("scale", ((1.0, 1.2, 1.0), (-1.0, 1.0, 1.0)), ids=("uneven", "mirrored"))
+def test_legs_below_a_bone_that_is_scaled_unevenly_or_mirrored(scale):
+    def prepare(ob):
+        ob.pose.bones["root"].scale = scale
+
+    case = case_of()
+    assert_stands(case, *built(case, prepare), feet())
+
+
+def test_fixed_shear_below_a_bone_that_is_scaled_unevenly_is_refused():
+    ob, _ = built(case_of())
+    bpy.ops.foot_ik.detect_legs()
+    ob.pose.bones["hips"].scale = (1.0, 1.2, 1.0)
+    ob.data.bones["shin.L"].inherit_scale = "FIX_SHEAR"
+    with pytest.raises(RuntimeError, match=r"shin\.L .* Full or Aligned"):
+        bpy.ops.foot_ik.plan()
+
+
 def test_a_foot_turned_on_its_side_at_rest():
     """Rest poses lie: the sole is found in the clip."""
     case = case_of(expression=Expression(rolls=(radians(90),), tails=(0.05, 0.0, 0.0)))
