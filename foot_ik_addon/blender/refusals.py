@@ -52,13 +52,12 @@ def refuse_unmovable(ob: bpy.types.Object, rig: Rig) -> None:
 
 
 def is_driven(ob: bpy.types.Object, name: str, stretched: bool = False) -> bool:
-    """Whether a driver writes to channels of a bone that are corrected; the scale is those of a bone that is
-    `stretched` only."""
+    """Whether a driver writes to channels of a bone that are corrected; its scale is only if it may be `stretched`."""
     bone = ob.pose.bones[name]
     start = f'pose.bones["{bpy.utils.escape_identifier(name)}"].'
-    corrected = ["location", rotation_path(bone.rotation_mode), *(["scale"] if stretched else [])]
+    channels = ["location", rotation_path(bone.rotation_mode), *(["scale"] if stretched else [])]
     drivers = ob.animation_data.drivers if ob.animation_data else ()
-    return any(driver.data_path.removeprefix(start) in corrected for driver in drivers)
+    return any(driver.data_path == start + channel for driver in drivers for channel in channels)
 
 
 def refuse_unturned(ob: bpy.types.Object, rig: Rig) -> None:
