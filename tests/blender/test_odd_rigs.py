@@ -222,6 +222,18 @@ def test_legs_below_a_bone_that_is_scaled_unevenly_or_mirrored(scale):
     assert_stands(case, *built(case, prepare), feet())
 
 
+def test_drivers_on_channels_that_are_not_corrected_do_no_harm():
+    """Scales, and angles that the rotation mode does not use; scales are corrected where a leg may stretch."""
+    ob, _ = built(case_of())
+    for path in ("scale", "rotation_euler"):
+        ob.pose.bones["thigh.L"].driver_add(path, 1).driver.expression = "1.0"
+    bpy.ops.foot_ik.detect_legs()
+    assert bpy.ops.foot_ik.plan() == {"FINISHED"}
+    ob.foot_ik.legs[0].reach = "STRETCH"
+    with pytest.raises(RuntimeError, match=r"thigh\.L is moved by a driver"):
+        bpy.ops.foot_ik.plan()
+
+
 def test_fixed_shear_below_a_bone_that_is_scaled_unevenly_is_refused():
     ob, _ = built(case_of())
     bpy.ops.foot_ik.detect_legs()
