@@ -11,11 +11,12 @@ from ..core.edits import Edit
 from ..core.legs import Legs, LegsNotFound
 from ..core.plan import Plan, make_plan
 from . import detect, live
-from .apply import options_of
+from .apply import corrected_channels, options_of, request_of, saved_plan
 from .clips import sample_clip
 from .controls import find_controls
 from .fingerprint import fingerprint
 from .floor import propose_floor
+from .followed import refuse_held_back
 from .ground import MeshGround
 from .planned import marked
 from .prints import Instancers, pack_prints
@@ -23,6 +24,7 @@ from .refusals import constraint_check, refuse_baked, refuse_missing_collection,
 from .reporting import keep_report, plan_report
 from .rig import Refusal, read_rig, used_legs
 from .sampling import frame_range, leg_length, to_clip
+from .sheared import refuse_fixed_shear
 from .snapshot import put_back, refilled, settings_kept, values_of
 from .store import pack_plan, pack_sole
 
@@ -83,6 +85,7 @@ def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
         instancers = Instancers(ground)
         each = constraint_check(ob, rig), instancers.visit
         sample, weights, why = yield from sample_clip(scene, ob, rig, frames, each, ground)
+        refuse_fixed_shear(sample, rig)
         fps = live.scene_fps(scene)
         clip, _ = to_clip(sample, rig, fps)
         unit = leg_length(sample, rig)
@@ -105,6 +108,8 @@ def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
         settings.planned = marked(ob, rig, sample, unit, live.curve_pace(scene))
         settings.fingerprint = fingerprint(scene, ob)
         keep_report(ob, report, settings.fingerprint)
+        request = request_of(ob, rig, sample, fps, saved_plan(ob, rig), weights)
+        yield from refuse_held_back(scene, ob, rig, sample, corrected_channels(ob, request))
     return notes
 
 
