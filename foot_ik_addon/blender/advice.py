@@ -11,15 +11,14 @@ from .apply import in_range
 from .compat import animated_bag
 from .fingerprint import ground_objects
 from .pieces import is_ground
-from .refusals import is_driven
+from .refusals import constraint_moves, is_driven, why_fixed
 from .rig import Refusal, Rig, read_rig, used_legs
 from .store import unpack_plan
+from .upstream import mover
 
 FOLLOWERS = {"COPY_TRANSFORMS", "COPY_ROTATION", "COPY_LOCATION", "TRANSFORM", "ARMATURE", "CHILD_OF", "STRETCH_TO",
              "ACTION", "SPLINE_IK", "PIVOT", "TRANSFORM_CACHE"}
 """Constraints that bring the animation to a bone: without them it stands still, so muting them is no help."""
-OFF = 0.01
-"""Share of the bone's length, or radians, by which a bone must be off its own channels to count as moved."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +47,9 @@ def advise(ob: bpy.types.Object | None, scene: bpy.types.Scene) -> list[Advice]:
     if ob.library is not None:
         return [Advice("Linked from another file. Make a library override to correct it here",
                        "object.make_override_library", "Make Library Override", is_error=True)]
+    if why_fixed(ob):
+        return [Advice("This library override is not editable, so that what is corrected here would be lost",
+                       "object.make_override_library", "Make Editable", is_error=True)]
     found = [*on_object(ob), *on_legs(ob), *on_ground(scene, ob)]
     if used_legs(ob):
         found += [*on_live(scene, ob), *on_plan(scene, ob)]
@@ -109,43 +111,12 @@ def on_movers(ob: bpy.types.Object, rig: Rig) -> Iterator[Advice]:
             if is_driven(ob, name):
                 yield Advice(f"{name} is moved by a driver. Remove the driver, or bake it first", is_error=True)
                 break
-            if is_moved(ob.pose.bones[name]):
+            if constraint_moves(ob.pose.bones[name]):
                 owner, constraint = mover(ob, name)
                 if constraint is None or constraint not in seen:
                     yield constrained(ob, name, owner, constraint)
                 seen.add(constraint)
                 break
-
-
-def is_moved(bone: bpy.types.PoseBone) -> bool:
-    """Whether a bone stands elsewhere than its own channels put it."""
-    rest, above = bone.bone, bone.parent
-    parent = {"parent_matrix": above.matrix, "parent_matrix_local": rest.parent.matrix_local} if above else {}
-    own = rest.convert_local_to_pose(bone.matrix_basis, rest.matrix_local, **parent)
-    away = (own.translation - bone.matrix.translation).length / max(rest.length, 1e-9)
-    turned = own.to_quaternion().rotation_difference(bone.matrix.to_quaternion()).angle
-    return away > OFF or min(turned, 6.283185 - turned) > OFF
-
-
-def mover(ob: bpy.types.Object, name: str) -> tuple[bpy.types.PoseBone | None, bpy.types.Constraint | None]:
-    """The bone and the constraint on it that most likely move the bone `name`: its own, or an IK chain from below."""
-    bones = ob.pose.bones
-    own = [(bones[name], c) for c in bones[name].constraints if active(c)]
-    chains = [(below, c) for below in bones[name].children_recursive for c in below.constraints
-              if active(c) and c.type in {"IK", "SPLINE_IK"} and reaches(below, c, name)]
-    return next(iter(own + chains), (None, None))
-
-
-def active(constraint: bpy.types.Constraint) -> bool:
-    return constraint.enabled and not constraint.mute and constraint.influence > 0
-
-
-def reaches(tip: bpy.types.PoseBone, constraint: bpy.types.Constraint, name: str) -> bool:
-    """Whether the IK chain of a constraint on the bone `tip` goes up to the bone `name`."""
-    chain = [tip, *tip.parent_recursive]
-    if not getattr(constraint, "use_tail", True):
-        chain = chain[1:]
-    return name in [b.name for b in chain[:constraint.chain_count or None]]
 
 
 def constrained(ob: bpy.types.Object, name: str, owner: bpy.types.PoseBone | None,
@@ -156,8 +127,8 @@ def constrained(ob: bpy.types.Object, name: str, owner: bpy.types.PoseBone | Non
     on = "" if owner.name == name else f" on {owner.name}"
     cause = f"{name} is moved by the constraint {constraint.name}{on}"
     if constraint.type in FOLLOWERS or (constraint.type == "IK" and not has_keys(ob, name)):
-        return Advice(f"{cause}. Bake the rig to FK first: Pose > Animation > Bake Action, with Visual Keying",
-                      is_error=True)
+        return Advice(f"{cause}. Bake the rig to FK first: Pose > Animation > Bake Action, with Visual Keying and "
+                      "Clear Constraints", is_error=True)
     return Advice(cause, "foot_ik.mute_constraint", "Mute Constraint", True,
                   (("bone", owner.name), ("constraint", constraint.name)))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
 import bpy
@@ -21,6 +21,7 @@ from .handles import PLACE, POLE, Handle
 from .refusals import refuse_missing_collection, refuse_unturned
 from .rig import Refusal, Rig, read_rig, used_legs
 from .sampling import Sample, joined, leg_length, to_clip
+from .sheared import ROUNDS, aimed_off, is_sheared
 from .store import SavedPlan, unpack_plan, unpack_sole
 
 
@@ -214,7 +215,14 @@ def solve(requests: list[Request]) -> Channels:
     rows = joined_rows([rows_at(r.saved, r.rig, r.sample.frames, r.weights) for r in requests])
     units = np.concatenate([np.full(len(r.sample), r.saved.unit) for r in requests])
     clip, to_rig = to_clip(sample, first.rig, first.fps, units[:, None, None])
-    return to_channels(sample, first.rig, correct(clip, chains_of(sample, first.rig), to_rig, first.jobs, rows))
+    solution = lambda rows: correct(clip, chains_of(sample, first.rig), to_rig, first.jobs, rows)
+    channels = to_channels(sample, first.rig, solution(rows))
+    wanted = channels.corrected
+    for _ in range(ROUNDS if is_sheared(sample, first.rig) else 0):
+        linear, made = to_rig[:, :3, :3], (channels.rotation, channels.scale)
+        rows = aimed_off(sample, first.rig, linear, wanted, rows, *made)
+        channels = replace(to_channels(sample, first.rig, solution(rows)), corrected=wanted)
+    return channels
 
 
 def remember(requests: list[Request]) -> None:

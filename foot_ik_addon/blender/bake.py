@@ -19,6 +19,7 @@ from .clips import sample_clip
 from .compat import animated_bag, assign_action, ensured_bag, ensured_fcurve, slot_identifier, use_slot
 from .controls import find_controls
 from .fingerprint import fingerprint
+from .followed import refuse_held_back
 from .ground import MeshGround
 from .keys import BEZIER, LINEAR, Keys, audible, goes_round, key_modifiers, merge_keys
 from .planned import also_marked, plan_of_clip
@@ -52,6 +53,7 @@ def bake(scene: bpy.types.Scene, ob: bpy.types.Object, start: int, end: int, ste
         refuse_unmovable(ob, rig)
         ground, old, planned = MeshGround(ob), report_to_follow(ob, rig), plan_of_clip(ob, rig) is not None
         channels, sample, weights = yield from corrected_clip(scene, ob, rig, frames, ground if old else None)
+        yield from refuse_held_back(scene, ob, rig, sample, channels)
         report = old and bake_report(ob, rig, sample, live.scene_fps(scene), ground, channels.corrected, weights, old)
         keys = keys_of(ob, rig, channels, sample, *animated_values(scene, ob, rig, (start, start - 1, end + 1)))
         data = ob.animation_data or ob.animation_data_create()

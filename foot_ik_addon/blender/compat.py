@@ -15,6 +15,15 @@ def is_muted(curve: bpy.types.FCurve) -> bool:
     return curve.mute or (not HAS_SLOTS and curve.group is not None and curve.group.mute)
 
 
+def node_inputs(modifier: bpy.types.Modifier) -> list[tuple[str, object]]:
+    """(data path, value) of what is put into geometry nodes, custom properties before they had properties of their
+    own."""
+    if modifier.type != "NODES" or hasattr(modifier, "properties"):
+        return []
+    path = modifier.path_from_id()
+    return [(f'{path}["{key}"]', value) for key, value in modifier.items()]
+
+
 def animated_bag(data: bpy.types.AnimData) -> Bag | None:
     """The bag with which the active action animates the owner of `data`; None if nothing."""
     return bag_of(data.action, data.action_slot if HAS_SLOTS else None)

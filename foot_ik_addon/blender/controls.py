@@ -16,16 +16,19 @@ from ..core.rotations import from_rotvec
 from .channels import rotation_path
 from .flush import animated_paths
 from .handles import PIECE, PLACE, POLE, Controls, Handle, pack_controls
-from .refusals import TO_FK, constraint_moves
+from .refusals import TO_FK, constraint_moves, moved_by
 from .rig import LegBones, Refusal, Rig
 from .sampling import layer_of
 from .trials import TURNED, Trials, angle
-from .upstream import upstream
+from .upstream import active, mover, upstream
 
 TURN = from_rotvec(np.array([0.1, 0.1, 0.1]))
 """By which bones are turned, about no axis of theirs."""
 STEP, SWAY = 0.05, 0.3
 """Legs by which a foot is moved toward its hip, the body toward its feet; and a pole sideways, a target down."""
+
+STOPS = {"FLOOR", "LIMIT_DISTANCE", "LIMIT_LOCATION", "SHRINKWRAP"}
+"""Constraints that keep a control from going where it is moved."""
 
 Test = Callable[[np.ndarray], bool]
 """Whether a pose (bones, 4, 4) shows what was looked for."""
@@ -52,20 +55,22 @@ def find_controls(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig, frames
                 return found_controls(trials, rig, {foot: handles for foot, handles in legs.items() if handles})
     finally:
         scene.frame_set(kept[0], subframe=kept[1])
-    target = outside_target(ob)
-    if held and target:
-        raise Refusal(f"The bone {held} is moved by a constraint to the object {target}: make a bone of {ob.name} the "
-                      f"target, or {TO_FK} first")
     if held:
-        raise Refusal(f"The bone {held} is moved by a constraint, and no bone of {ob.name} takes its foot along: "
-                      f"{TO_FK} first, or mute the constraint")
+        raise Refusal(f"{moved_by(ob, held)}{remedy(ob, held)}")
     return ""
 
 
-def outside_target(ob: bpy.types.Object) -> str:
-    """The object that an IK chain of an armature follows instead of a bone of its own; empty for none."""
-    targets = (c.target for bone in ob.pose.bones for c in bone.constraints if c.type == "IK" and not c.mute)
-    return next((target.name for target in targets if target not in (None, ob)), "")
+def remedy(ob: bpy.types.Object, name: str) -> str:
+    """What to do about a bone of a leg that a constraint moves while no bone of the armature takes the foot along."""
+    _, pull = mover(ob, name)
+    if pull is not None and pull.type == "IK":
+        if pull.target not in (None, ob):
+            return f": make a bone of {ob.name} the target, or {TO_FK} first"
+        control = [bone for bone in ob.pose.bones if bone.name == pull.subtarget]
+        stops = [c.name for bone in control for c in bone.constraints if active(c) and c.type in STOPS]
+        if stops:
+            return f", whose target {pull.subtarget} is held by its constraint {stops[0]}: mute that first"
+    return f", and no bone of {ob.name} takes its foot along: {TO_FK} first, or mute the constraint"
 
 
 def found_controls(trials: Trials, rig: Rig, legs: dict[str, list[Handle]]) -> str:
@@ -74,7 +79,7 @@ def found_controls(trials: Trials, rig: Rig, legs: dict[str, list[Handle]]) -> s
         return ""
     body = find_body(trials, rig)
     chains = {foot: carried(trials, rig, body, handles) for foot, handles in legs.items()}
-    return pack_controls(Controls(body, chains, find_others(trials, rig, body)))
+    return pack_controls(Controls(body, chains, find_others(trials, rig, body, sum(chains.values(), ()))))
 
 
 def unit_of(ob: bpy.types.Object, rig: Rig) -> float:
@@ -93,11 +98,13 @@ def find_handles(trials: Trials, rig: Rig, leg: LegBones) -> list[Handle] | None
     if all(turned):
         out = [Handle(bone, name, PIECE) for bone, name in zip(turned, leg.chain, strict=True)]
         return out + find_toe(trials, leg)
-    for along in (trials.goes_along, trials.points_along):
-        target = find_target(trials, rig, leg, TURN, along)
-        if target:
-            return [Handle(target, leg.foot, PIECE), *find_pole(trials, leg), *find_toe(trials, leg)]
-    target = find_target(trials, rig, leg, np.eye(3), trials.head_goes_along)
+    for end, placed in ((leg.foot, True), (leg.toe, True), (leg.foot, False)):
+        for along in (trials.goes_along, trials.points_along) if end else ():
+            target = find_target(trials, rig, leg, end, TURN, along, placed)
+            if target:
+                toe = find_toe(trials, leg) if end == leg.foot else []
+                return [Handle(target, end, PIECE), *find_pole(trials, leg), *toe]
+    target = find_target(trials, rig, leg, leg.foot, np.eye(3), trials.head_goes_along)
     if target and turned[-1]:
         out = [Handle(target, leg.foot, PLACE), *find_pole(trials, leg)]
         return [*out, Handle(turned[-1], leg.foot, PIECE, leg.lower), *find_toe(trials, leg)]
@@ -191,28 +198,33 @@ def find_toe(trials: Trials, leg: LegBones) -> list[Handle]:
 
 # ---------------------------------------------------------------- legs that are pulled
 
-def find_target(trials: Trials, rig: Rig, leg: LegBones, turn: np.ndarray,
-                goes_along: Callable[[np.ndarray, str, np.ndarray], bool]) -> str:
-    """The bone that takes a foot along when it is moved and turned; empty for none.
+def find_target(trials: Trials, rig: Rig, leg: LegBones, end: str, turn: np.ndarray,
+                goes_along: Callable[[np.ndarray, str, np.ndarray], bool], placed: bool = False) -> str:
+    """The bone that takes the `end` of a leg along, its foot or its toes, when it is moved and turned; empty for none.
 
-    `goes_along` of pose, bone and motion tells whether it does.
+    `goes_along` of pose, bone and motion tells whether it does. With `placed` it must be one that an animator can move.
     """
-    hip, knee, ankle = (trials.head(n) for n in (leg.upper, leg.lower, leg.foot))
-    new = ankle + toward(trials, ankle, hip, STEP)
-    motion = about(turn[None], ankle[None], new[None])[0]
+    hip, place = trials.head(leg.upper), trials.head(end)
+    new = place + toward(trials, place, hip, STEP)
+    motion = about(turn[None], place[None], new[None])[0]
     others = [rig.pelvis, leg.upper, *(other.foot for other in rig.legs if other != leg)]
-    shin = float(np.linalg.norm(ankle - knee))
+    shin = lambda pose: float(np.linalg.norm(pose[trials.at[leg.foot], :3, 3] - pose[trials.at[leg.lower], :3, 3]))
+    long = shin(trials.base)
 
     def test(pose: np.ndarray) -> bool:
-        long = float(np.linalg.norm(pose[trials.at[leg.foot], :3, 3] - pose[trials.at[leg.lower], :3, 3]))
-        along = goes_along(pose, leg.foot, motion) and abs(long - shin) < 0.02 * shin
+        along = goes_along(pose, end, motion) and abs(shin(pose) - long) < 0.02 * long
         return along and all(trials.stays(pose, n) for n in others)
 
-    target = search(trials, upstream(trials.ob, [leg.foot]), motion, test)
-    down = step(toward(trials, hip, ankle, SWAY))
+    names = [n for n in upstream(trials.ob, [end]) if n not in leg.chain]
+    if placed:
+        names = [n for n in names if not all(trials.ob.pose.bones[n].lock_location)]
+    target = search(trials, names, motion, test)
+    down = step(toward(trials, hip, place, SWAY))
     if target and not trials.goes_along(trials.moved(down, target), target, down):
-        raise Refusal(f"The control {target} is held up by a constraint, and could not follow the ground down: mute "
-                      "the constraint first")
+        _, stop = mover(trials.ob, target)
+        name = f"its constraint {stop.name}" if stop else "a constraint"
+        raise Refusal(f"The control {target} is held up by {name}, and could not follow the ground down: mute the "
+                      "constraint first")
     return target
 
 
@@ -296,12 +308,16 @@ def on_carrier(trials: Trials, handle: Handle, tried: list[tuple[str, np.ndarray
     return handle
 
 
-def find_others(trials: Trials, rig: Rig, body: str) -> tuple[Handle, ...]:
-    """The handles of what the body leaves behind when it moves, such as hands that are pulled and their poles."""
-    motion, ob, found = body_motion(trials, rig), trials.ob, []
-    feet = [leg.foot for leg in rig.legs]
-    test = lambda pose: all(trials.goes_along(pose, n, np.eye(4)) for n in (rig.pelvis, *feet))
+def find_others(trials: Trials, rig: Rig, body: str, feet: tuple[Handle, ...]) -> tuple[Handle, ...]:
+    """The handles of what the body leaves behind when it moves, such as hands that are pulled and their poles, but not
+    of what the handles of the feet move, such as claws."""
+    motion, ob, found, still = body_motion(trials, rig), trials.ob, [], np.eye(4)
+    fixed = [rig.pelvis, *(leg.foot for leg in rig.legs)]
+    test = lambda pose: all(trials.goes_along(pose, n, still) for n in fixed)
     open_ = left_behind(trials, rig, trials.moved(motion, body), motion)
+    for handle in feet if open_ else ():
+        pose = trials.moved(motion, handle.bone)
+        open_ = [n for n in open_ if trials.goes_along(pose, n, still)]
     while open_:
         last = open_.pop()
         bone = search(trials, unlocked(ob, upstream(ob, [last])), motion,

@@ -19,11 +19,11 @@ from .channels import column, rotation_path
 from .compat import animated_bag, is_muted
 from .fingerprint import ground_objects
 from .flush import animated_paths
+from .handlers import foreign_handler
 from .pieces import SURFACES, is_ground, is_worn
 from .rig import Rig
 from .sampling import Sample, axes_under, floor_frame, upright_axis
 
-OWN = __package__.rpartition(".")[0]
 CHAINS = {"IK", "SPLINE_IK"}
 """Constraints that move other bones than the one that has them."""
 BONE = re.compile(r'pose\.bones\["((?:[^"\\]|\\.)*)"\]\.?')
@@ -165,11 +165,8 @@ def obstacle(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig) -> str:
     """Why a rig has to be stepped through, as the rest of a sentence; empty where its F-curves tell all."""
     if scene.render.frame_map_old != scene.render.frame_map_new:
         return "time is remapped"
-    for event in ("frame_change_pre", "frame_change_post"):
-        for function in getattr(bpy.app.handlers, event):
-            module = getattr(function, "__module__", None) or ""
-            if not f"{module}.".startswith(f"{OWN}."):
-                return f"the handler {getattr(function, '__name__', function)} runs in every frame"
+    if handler := foreign_handler():
+        return f"the handler {handler} runs in every frame"
     return obstacle_on(ob, rig)
 
 

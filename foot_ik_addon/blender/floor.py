@@ -23,7 +23,10 @@ JOINT_HEIGHTS = (-0.01, 0.13)
 """Shares of a leg within which the last joint of a planted foot lies above its floor: balls of flat feet low, ankles of
 feet without toes and of boots high."""
 STILLER = 0.5
-"""The floor stays in the world if feet go there at most this share of their way in the space of a parent that moves."""
+"""The floor stays in the world if feet go, or differ in height, there at most this share of what they do in the space
+of their parent."""
+LEVEL = 0.9999
+"""Cosine of the angle by which the floor of a parent may lean and still is the world's."""
 HOLDS = 0.5
 """A vertex belongs to the bone that has more than this share of its weight."""
 
@@ -40,7 +43,7 @@ def propose_floor(scene: bpy.types.Scene, ob: bpy.types.Object) -> Generator[flo
     few = [frames[i] for i in np.unique(np.linspace(0, len(frames) - 1, min(GLIMPSES, len(frames))).astype(int))]
     settings.floor_height, settings.floor_space = 0.0, "PARENT"
     sample, *_ = yield from sample_clip(scene, ob, rig, few)
-    if np.ptp(sample.carrier, axis=0).any():
+    if np.ptp(sample.carrier, axis=0).any() or sample.carrier[0, 2, 2] < LEVEL:
         after, *_ = yield from sample_clip(scene, ob, rig, [frame + 1 for frame in few])
         if stands_in_world(sample, after, rig):
             settings.floor_space = "WORLD"
@@ -59,15 +62,23 @@ def propose_floor(scene: bpy.types.Scene, ob: bpy.types.Object) -> Generator[flo
 
 
 def stands_in_world(sample: Sample, after: Sample, rig: Rig) -> bool:
-    """Whether the feet that stand do so in the world, not in the space of a parent that moves, as those of a character
-    that the parent moves about. `after` is the sample one frame later."""
-    def way(spaces: tuple[np.ndarray, np.ndarray]) -> float:
-        """How far the stillest foot goes in a frame, in the stillest quarter of them."""
-        steps = [ends_in(spaces[1], after, leg) - ends_in(spaces[0], sample, leg) for leg in rig.legs]
-        return float(np.percentile(np.linalg.norm(steps, axis=-1).min(0), 25))
+    """Whether the feet that stand do so in the world, not in the space of the parent, as those of a character that the
+    parent moves about, or whose parent leans. `after` is the sample one frame later.
 
+    Feet that stand are stillest there and, below a parent that is still itself, most nearly on one level.
+    """
     world = np.broadcast_to(np.eye(4), sample.world.shape)
-    return way((world, world)) < STILLER * way((sample.carrier, after.carrier))
+    ways = [np.linalg.norm([ends_in(b, after, leg) - ends_in(a, sample, leg) for leg in rig.legs], axis=-1)
+            for a, b in ((world, world), (sample.carrier, after.carrier))]
+    """(legs, F): how far the feet go in a frame."""
+    if np.ptp(sample.carrier, axis=0).any():
+        own, in_parent = (np.percentile(way.min(0), 25) for way in ways)
+    else:
+        stands = ways[0] <= np.percentile(ways[0], 25, axis=1, keepdims=True)
+        heights = [np.array([ends_in(space, sample, leg)[:, 2] for leg in rig.legs])[stands]
+                   for space in (world, sample.carrier)]
+        own, in_parent = (np.median(np.abs(h - np.median(h))) for h in heights)
+    return bool(own < STILLER * in_parent)
 
 
 def ends_in(space: np.ndarray, sample: Sample, leg: LegBones) -> np.ndarray:

@@ -79,7 +79,7 @@ class MeshGround:
                     piece = read[mesh] if mesh in read else built(ob, before)
                     if mesh:
                         read[mesh] = piece
-                if piece is None or abs(matrix.to_3x3().determinant()) < 1e-18:
+                if piece is None or not abs(matrix.determinant()) >= 1e-18:  # NaN where the place is none
                     continue
                 if i is None:
                     i = self.index[key] = len(self.pieces)
@@ -96,7 +96,9 @@ class MeshGround:
         (here,) = self.seen
         movers = {i: moving[key[0]] for key, i in self.index.items() if key[0] in moving and i in here}
         still = all((world == world[0]).all() for world in movers.values())
-        self.seen = [here | {i: (world[f], here[i][1]) for i, world in movers.items()}
+        resting = {i: there for i, there in here.items() if i not in movers}
+        sound = {i: np.isfinite(world).all((1, 2)) for i, world in movers.items()}
+        self.seen = [resting | {i: (world[f], here[i][1]) for i, world in movers.items() if sound[i][f]}
                      for f in range(1 if still else frames)]
 
     def settle(self, carrier: np.ndarray, unit: float) -> None:

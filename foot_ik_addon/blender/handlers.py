@@ -9,6 +9,7 @@ from bpy.app.handlers import persistent
 
 from .. import blender
 
+OWN = __package__.rpartition(".")[0]
 REST = 1.0
 """Seconds for which a file in which nothing is corrected is not looked through again."""
 _idle = 0, 0.0
@@ -51,6 +52,16 @@ def corrected(objects: Iterable[bpy.types.Object]) -> list[bpy.types.Object]:
     """
     return [ob for ob in objects if ob.type == "ARMATURE" and ob.is_property_set("foot_ik")
             and (ob.foot_ik.enabled or ob.foot_ik.shown)]
+
+
+def foreign_handler() -> str:
+    """The name of what another add-on or a script runs in every frame; empty where there is nothing."""
+    for event in ("frame_change_pre", "frame_change_post"):
+        for function in getattr(bpy.app.handlers, event):
+            module = getattr(function, "__module__", None) or ""
+            if not f"{module}.".startswith(f"{OWN}."):
+                return getattr(function, "__name__", str(function))
+    return ""
 
 
 @persistent

@@ -112,6 +112,19 @@ def given_back(held: Held, modes: tuple[str, ...], now: np.ndarray) -> np.ndarra
     return out
 
 
+def animated_channels(ob: bpy.types.Object, at: Sequence[int]) -> BoneChannels:
+    """The channels of some bones as animated, whatever the live correction shows in their place."""
+    out = BoneChannels(ob, at)
+    if ob.is_property_set("foot_ik") and ob.foot_ik.shown:
+        held, places = still_there(ob, read_held(ob))
+        now = BoneChannels(ob, places)
+        back = dict(zip(places, given_back(held, now.modes, now.values), strict=True))
+        for row, place in enumerate(out.at.tolist()):
+            if place in back:
+                out.values[row] = back[place]
+    return out
+
+
 def same_rotation(mode: str, a: Sequence[float], b: Sequence[float]) -> bool:
     """Whether channels of a rotation mode, which has several values for one rotation, turn a bone the same way."""
     return bool(np.abs(np.array(to_matrix(mode, a)) - to_matrix(mode, b)).max() < ROUNDED)

@@ -22,7 +22,7 @@ from .handlers import awake, corrected
 from .held import Held, given_back, keep, read_held, still_there
 from .keyed import take_out
 from .planned import plan_of_clip
-from .refusals import baked_frames
+from .refusals import baked_frames, why_fixed
 from .rig import Refusal, Rig, read_rig
 from .sampling import layers_of, read_frame
 
@@ -33,12 +33,12 @@ problems: dict[int, str] = {}
 
 def writable(ob: bpy.types.Object) -> bool:
     """Whether an object is an armature whose pose can be written here."""
-    return ob.type == "ARMATURE" and ob.library is None
+    return ob.type == "ARMATURE" and not why_fixed(ob)
 
 
 def live_rigs(objects: Iterable[bpy.types.Object]) -> list[bpy.types.Object]:
     """Those of some objects that are corrected live."""
-    return [ob for ob in corrected(objects) if ob.foot_ik.enabled and ob.library is None
+    return [ob for ob in corrected(objects) if ob.foot_ik.enabled and writable(ob)
             and ob.session_uid not in _suspended]
 
 

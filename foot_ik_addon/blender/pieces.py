@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import bpy
 
+from .handlers import with_sets
+
 SURFACES = {"MESH", "CURVE", "SURFACE", "FONT", "META"}
 DEFORMING = {"ARMATURE", "CLOTH", "SOFT_BODY", "MESH_DEFORM", "SURFACE_DEFORM"}
 """Modifiers of characters and their clothes: such objects are ground only where the user says so."""
@@ -55,44 +57,79 @@ def holders(ob: bpy.types.Object) -> Iterator[bpy.types.Object | None]:
 def pieces_in(
     depsgraph: bpy.types.Depsgraph, character: bpy.types.Object, collection: bpy.types.Collection | None
 ) -> Iterator[tuple]:
-    """(key, evaluated object, world matrix, may its shape change) of the ground in a depsgraph: of a collection,
-    or of the whole scene.
+    """(key, evaluated object, world matrix, may its shape change) of the ground in a depsgraph: of a collection and its
+    instances, or of the whole scene.
 
     An object lives only until the next is asked for: some are made by Blender for this iteration alone.
     """
     allowed = None if collection is None else {ob.name_full for ob in collection.all_objects}
-    for ob, owner, matrix, number in shown_instances(depsgraph):
-        if allowed is not None and owner.name_full not in allowed:
+    chosen = allowed is not None
+    for ob, owner, matrix, number in shown_instances(depsgraph, chosen):
+        if chosen and not (owner.name_full in allowed or makes_instances_of(owner.original, collection)):
             continue
-        chosen = allowed is not None
         if is_ground(ob, character, chosen) and (owner == ob or not is_worn(owner, character, chosen)):
             bends = may_deform(ob) or len(owner.modifiers) > 0  # instances of nodes may
             yield (ob.name_full, owner.name_full, *number), ob, matrix, bends
 
 
-def shown_instances(depsgraph: bpy.types.Depsgraph) -> Iterator[tuple]:
-    """(evaluated object, what shows it, world matrix, number among its instances) of all that viewports show.
+def makes_instances_of(ob: bpy.types.Object, collection: bpy.types.Collection | None) -> bool:
+    """Whether an object shows a collection by an instance."""
+    return ob.instance_type == "COLLECTION" and ob.instance_collection == collection
+
+
+def shown_instances(depsgraph: bpy.types.Depsgraph, chosen: bool) -> Iterator[tuple]:
+    """(evaluated object, what shows it, world matrix, number among its instances) of all that viewports show; see
+    `is_shown`.
 
     In a render too: what only renders show is left out, and what is hidden from them is as the viewport has it, in the
     frame that it shows.
     """
     rendered, seen = depsgraph.mode == "RENDER", set()
-    scene, layer = depsgraph.scene.original, depsgraph.view_layer.name
-    viewport = scene.view_layers[layer].depsgraph if rendered else None
+    scene = depsgraph.scene.original
+    layers = layers_shown(scene, scene.view_layers[depsgraph.view_layer.name])
+    viewport, away = layers[0].depsgraph if rendered else None, put_away(layers[0])
     for graph in filter(None, (depsgraph, viewport)):
         for instance in graph.object_instances:
             ob = instance.object
             owner = instance.parent if instance.is_instance else ob
             number = tuple(instance.persistent_id) if instance.is_instance else ()  # pyright: ignore[reportGeneralTypeIssues]
             key = ob.name_full, owner.name_full, *number
-            if not instance.show_self or key in seen:
+            if not instance.show_self or key in seen or (not chosen and owner.name_full in away):
                 continue
             if rendered:
                 seen.add(key)
-                hidden = not owner.original.visible_get(view_layer=scene.view_layers[layer])
-                if hidden or ob.original.hide_viewport:
+                if ob.original.hide_viewport or not is_shown(owner.original, layers, away, chosen):
                     continue
             yield ob, owner, instance.matrix_world.copy(), number
+
+
+def layers_shown(scene: bpy.types.Scene, layer: bpy.types.ViewLayer) -> list[bpy.types.ViewLayer]:
+    """A view layer of a scene, and those of the scenes in its background."""
+    return [layer, *(behind.view_layers[0] for behind in with_sets(scene)[1:])]
+
+
+def is_shown(ob: bpy.types.Object, layers: list[bpy.types.ViewLayer], away: set[str], chosen: bool) -> bool:
+    """Whether viewports show an object in one of some view layers, of which the first has `put_away` others; what the
+    user has `chosen` the eyes of its collections do not hide."""
+    if ob.name_full in away:
+        return chosen and not (ob.hide_viewport or ob.hide_get(view_layer=layers[0]))
+    return any(ob.visible_get(view_layer=layer) for layer in layers)
+
+
+def put_away(layer: bpy.types.ViewLayer) -> set[str]:
+    """Full names of the objects that a view layer hides by the eyes of their collections: Blender goes on to evaluate
+    them, and tells that they are shown."""
+    hidden, shown, open_ = [], [], [(layer.layer_collection, False)]
+    while open_:
+        here, by_eye = open_.pop()
+        by_eye = by_eye or here.hide_viewport
+        if not here.exclude:
+            (hidden if by_eye else shown).append(here.collection)
+        open_ += [(below, by_eye) for below in here.children]
+    if not hidden:
+        return set()
+    names = lambda collections: {ob.name_full for collection in collections for ob in collection.objects}
+    return names(hidden) - names(shown)
 
 
 def may_deform(ob: bpy.types.Object) -> bool:

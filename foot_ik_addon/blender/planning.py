@@ -6,15 +6,17 @@ from collections.abc import Generator, Iterator
 import bpy
 import numpy as np
 
+from ..core.clip import Clip
 from ..core.edits import Edit
 from ..core.legs import Legs, LegsNotFound
 from ..core.plan import Plan, make_plan
 from . import detect, live
-from .apply import options_of
+from .apply import corrected_channels, options_of, request_of, saved_plan
 from .clips import sample_clip
 from .controls import find_controls
 from .fingerprint import fingerprint
 from .floor import propose_floor
+from .followed import refuse_held_back
 from .ground import MeshGround
 from .planned import marked
 from .prints import Instancers, pack_prints
@@ -22,11 +24,16 @@ from .refusals import constraint_check, refuse_baked, refuse_missing_collection,
 from .reporting import keep_report, plan_report
 from .rig import Refusal, read_rig, used_legs
 from .sampling import frame_range, leg_length, to_clip
+from .sheared import refuse_fixed_shear
 from .snapshot import put_back, refilled, settings_kept, values_of
 from .store import pack_plan, pack_sole
 
 SKATE = 0.3
 """Legs per second by which standing feet slip where the speed does not fit the steps."""
+STRIDE = 0.75
+"""Seconds in which a foot comes down to a flat floor, jumps included."""
+CLIMB = 0.1
+"""Legs by which the lowest places of such times differ where the clip was not animated on a flat floor."""
 Steps = Generator[float, None, list[str]]
 """Yields the share done and returns sentences for the user."""
 
@@ -78,6 +85,7 @@ def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
         instancers = Instancers(ground)
         each = constraint_check(ob, rig), instancers.visit
         sample, weights, why = yield from sample_clip(scene, ob, rig, frames, each, ground)
+        refuse_fixed_shear(sample, rig)
         fps = live.scene_fps(scene)
         clip, _ = to_clip(sample, rig, fps)
         unit = leg_length(sample, rig)
@@ -89,6 +97,8 @@ def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
         report = plan_report(ob, rig, sample, fps, ground, plan, unit, weights)
         report["stepped_because"] = why
         notes = notes_on(plan) + notes_on_speed(report, fps)
+        if settings.ground_source != "FLOOR":
+            notes += notes_on_climb(clip, plan)
         settings.controls = controls
         settings.plan = pack_plan(plan, frames[0], [leg.foot for leg in rig.legs], notes, unit)
         for item, sole in zip(used_legs(ob), plan.soles, strict=True):
@@ -98,6 +108,8 @@ def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
         settings.planned = marked(ob, rig, sample, unit, live.curve_pace(scene))
         settings.fingerprint = fingerprint(scene, ob)
         keep_report(ob, report, settings.fingerprint)
+        request = request_of(ob, rig, sample, fps, saved_plan(ob, rig), weights)
+        yield from refuse_held_back(scene, ob, rig, sample, corrected_channels(ob, request))
     return notes
 
 
@@ -185,6 +197,17 @@ def notes_on(plan: Plan) -> list[str]:
         out.append("1 contact found no ground within reach and keeps its animation" if missing == 1 else
                    f"{missing} contacts found no ground within reach and keep their animation")
     return out
+
+
+def notes_on_climb(clip: Clip, plan: Plan) -> list[str]:
+    """Whether the feet do not come down to one height in the clip itself, as where it climbs stairs or rides a lift."""
+    lowest = np.min([sole.tracks(leg)[..., 2].min(1) for leg, sole in zip(clip.legs, plan.soles, strict=True)], 0)
+    window = min(round(clip.frames(STRIDE)), len(lowest))
+    floor = np.lib.stride_tricks.sliding_window_view(lowest, window).min(1)
+    if np.ptp(floor) < CLIMB:
+        return []
+    return ["The feet climb or sink in the animation itself, which adds to the height of the ground: animate them on a "
+            "flat floor, or make the character a child of what carries it"]
 
 
 def notes_on_speed(report: dict, fps: float) -> list[str]:

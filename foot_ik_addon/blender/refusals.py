@@ -6,16 +6,15 @@ from math import pi
 
 import bpy
 
+from .channels import rotation_path
 from .flush import flat
-from .rig import Refusal, Rig
+from .rig import Refusal, Rig, used_legs
 from .sampling import placed
-from .upstream import CHAINS, upstream
+from .upstream import CHAINS, mover, upstream
 
 BAKED = "foot_ik_baked"
 """Custom property of an action: first and last frame of each baked correction in it, one after the other."""
-TO_FK = "bake the rig to FK (Object > Animation > Bake Action with Visual Keying)"
-CHANNELS = ("location", "rotation_", "scale")
-"""How the names of a bone's channels start."""
+TO_FK = "bake the rig to FK (Object > Animation > Bake Action with Visual Keying and Clear Constraints)"
 OFF = 0.01
 """A bone that is farther than this from where its channels put it (radians, or lengths of itself) is moved by something
 else."""
@@ -25,12 +24,21 @@ def writable_or_refuse(ob: bpy.types.Object | None) -> None:
     """Refuse what is no armature whose pose can be written now."""
     if ob is None or ob.type != "ARMATURE":
         raise Refusal("Select an armature: Foot IK corrects the legs of a rig")
-    if ob.library is not None:
-        raise Refusal(f"{ob.name} is linked from another file: make a library override of it first")
+    if fixed := why_fixed(ob):
+        raise Refusal(fixed)
     if ob.mode == "EDIT":
         raise Refusal(f"{ob.name} is in Edit Mode: leave it first")
     if ob.data.pose_position == "REST":
         raise Refusal(f"{ob.data.name} shows its rest position: set the armature to Pose Position first")
+
+
+def why_fixed(ob: bpy.types.Object) -> str:
+    """Why Blender lets nobody edit an object here; empty where it does."""
+    if ob.library is not None:
+        return f"{ob.name} is linked from another file: make a library override of it first"
+    if ob.override_library is not None and ob.override_library.is_system_override:
+        return f"The library override {ob.name} is not editable: press Object > Library Override > Make first"
+    return ""
 
 
 def refuse_missing_collection(ob: bpy.types.Object) -> None:
@@ -45,16 +53,20 @@ def refuse_unmovable(ob: bpy.types.Object, rig: Rig) -> None:
     if body.use_connect and body.parent:
         raise Refusal(f"The pelvis bone {rig.body} is connected to its parent and cannot be moved: disconnect it in "
                       "Edit Mode, or pick its parent as the pelvis")
+    stretched = [n for leg, bones in zip(used_legs(ob), rig.legs, strict=True) if leg.reach == "STRETCH"
+                 for n in (bones.upper, bones.foot)]
     for name in rig.written:
-        if is_driven(ob, name):
+        if is_driven(ob, name, name in stretched):
             raise Refusal(f"The bone {name} is moved by a driver: remove the driver, or bake it first")
 
 
-def is_driven(ob: bpy.types.Object, name: str) -> bool:
-    """Whether a driver writes to channels of a bone."""
+def is_driven(ob: bpy.types.Object, name: str, stretched: bool = False) -> bool:
+    """Whether a driver writes to channels of a bone that are corrected; its scale is only if it may be `stretched`."""
+    bone = ob.pose.bones[name]
     start = f'pose.bones["{bpy.utils.escape_identifier(name)}"].'
-    paths = [d.data_path for d in ob.animation_data.drivers] if ob.animation_data else []
-    return any(path.startswith(start) and path.removeprefix(start).startswith(CHANNELS) for path in paths)
+    channels = ["location", rotation_path(bone.rotation_mode), *(["scale"] if stretched else [])]
+    drivers = ob.animation_data.drivers if ob.animation_data else ()
+    return any(driver.data_path == start + channel for driver in drivers for channel in channels)
 
 
 def refuse_unturned(ob: bpy.types.Object, rig: Rig) -> None:
@@ -89,8 +101,7 @@ def constraint_check(ob: bpy.types.Object, rig: Rig) -> Callable[[bpy.types.Deps
                               f"{round(frame)}, so that other controls move the leg there: {TO_FK} first")
         for name in suspects:
             if constraint_moves(bones[name]):
-                raise Refusal(f"The bone {name} is moved by a constraint in frame {round(frame)}: {TO_FK} first, or "
-                              "mute the constraint")
+                raise Refusal(f"{moved_by(ob, name)} in frame {round(frame)}: {TO_FK} first, or mute the constraint")
 
     return check
 
@@ -102,6 +113,17 @@ def influences(bone: bpy.types.PoseBone) -> Iterator[tuple[str, str, float]]:
         yield bone.name, constraint.name, constraint.influence * act
         for target in constraint.targets if constraint.type == "ARMATURE" else ():
             yield bone.name, constraint.name, target.weight * act
+
+
+def moved_by(ob: bpy.types.Object, name: str) -> str:
+    """The beginning of a sentence on a bone that a constraint moves."""
+    owner, constraint = mover(ob, name)
+    if owner is None or constraint is None:
+        return f"The bone {name} is moved by a constraint"
+    whose = "" if owner.name == name else f" of the bone {owner.name}"
+    target = getattr(constraint, "target", None)
+    to = f" to the object {target.name}" if target not in (None, ob) else ""
+    return f"The bone {name} is moved by the constraint {constraint.name}{whose}{to}"
 
 
 def constraint_moves(bone: bpy.types.PoseBone) -> bool:

@@ -27,6 +27,8 @@ class LegBones:
     """The toe hangs on the foot and nothing but its channels moves it, or a handle does, so that it can be bent."""
     inherits: tuple[bool, ...]
     """Per bone that is written: whether it turns with its parent."""
+    scales: tuple[str, ...]
+    """Per bone that is written: how it inherits the scale of its parent."""
     solver: str
     """TWO_BONE, FABRIK or CCD."""
     handles: tuple[Handle, ...] = ()
@@ -168,8 +170,9 @@ def read_leg(ob: bpy.types.Object, leg: bpy.types.PropertyGroup) -> tuple[LegBon
         raise Refusal(f"The bone {stiff.name} of the leg {leg.name} does not turn with its parent: turn on Inherit "
                       "Rotation in its Relations")
     inherits = tuple([bone.use_inherit_rotation for bone in chain])
+    scales = tuple([bone.inherit_scale for bone in chain])
     solver = "TWO_BONE" if len(at) == 3 else solver
-    bones = LegBones(tuple([names[i] for i in at]), lower, leg.toe, len(chain) > len(at), inherits, solver)
+    bones = LegBones(tuple([names[i] for i in at]), lower, leg.toe, len(chain) > len(at), inherits, scales, solver)
     return bones, names[hip + 1:]
 
 

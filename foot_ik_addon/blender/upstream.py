@@ -32,6 +32,20 @@ def chain_targets(ob: bpy.types.Object) -> dict[str, list[str]]:
     return moved
 
 
+def mover(ob: bpy.types.Object, name: str) -> tuple[bpy.types.PoseBone | None, bpy.types.Constraint | None]:
+    """The bone and the constraint on it that most likely move the bone `name`: its own, or an IK chain from below."""
+    bone = ob.pose.bones[name]
+    own = [(bone, c) for c in bone.constraints if active(c)]
+    chains = [(below, c) for below in bone.children_recursive for c in below.constraints
+              if active(c) and c.type in CHAINS and bone in chain_of(below, c)]
+    return next(iter(own + chains), (None, None))
+
+
+def active(constraint: bpy.types.Constraint) -> bool:
+    """Whether a constraint acts now."""
+    return constraint.enabled and not constraint.mute and constraint.influence > 0
+
+
 def chain_of(tip: bpy.types.PoseBone, constraint: bpy.types.Constraint) -> list[bpy.types.PoseBone]:
     """The bones that an IK constraint on the bone `tip` moves."""
     chain = [tip, *tip.parent_recursive]

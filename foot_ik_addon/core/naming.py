@@ -1,14 +1,15 @@
 """All that bone names can tell: a name proposes side, roles and use of a bone; `legs` decides.
 
 The vocabulary covers the systems of the naming table (Mixamo, Rigify, Auto-Rig Pro, Unreal, Unity, VRM, MMD,
-Reallusion, Daz, MakeHuman, SMPL, Biped, Source, motion capture). Names collide between systems (LeftFoot is the ankle
-in Mixamo and the ball in SMPL), so a name may propose several roles, each with a strength.
+Reallusion, Daz, MakeHuman, SMPL, Biped, Source, motion capture) and words of some languages. Names collide between
+systems (LeftFoot is the ankle in Mixamo and the ball in SMPL), so a name may propose several roles, each with a
+strength.
 """
 from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 UPPER, LOWER, FOOT, TOE = "upper", "lower", "foot", "toe"
@@ -17,9 +18,11 @@ DEFORM, PLAIN, COPY, ORIGINAL, FK, CONTROL = range(6)  # layers of a rig, the be
 
 # Role strengths of a name's words, joined without side, prefix and digits: 3 is a word that means one thing.
 ROLES = {
-    "thigh": {UPPER: 3}, "upleg": {UPPER: 3}, "upperleg": {UPPER: 3}, "legupper": {UPPER: 3}, "femur": {UPPER: 3},
+    "thigh": {UPPER: 3}, "upleg": {UPPER: 3}, "upperleg": {UPPER: 3}, "legupper": {UPPER: 3}, "legup": {UPPER: 3},
+    "femur": {UPPER: 3},
     "hip": {UPPER: 2}, "hips": {UPPER: 2}, "hipjoint": {UPPER: 0.5}, "leg": {UPPER: 1, LOWER: 2},
     "shin": {LOWER: 3}, "calf": {LOWER: 3}, "lowleg": {LOWER: 3}, "lowerleg": {LOWER: 3}, "leglower": {LOWER: 3},
+    "leglow": {LOWER: 3}, "leglo": {LOWER: 3},
     "tibia": {LOWER: 3}, "knee": {LOWER: 3},
     "ankle": {FOOT: 3}, "foot": {FOOT: 3, TOE: 1}, "feet": {FOOT: 3}, "legfoot": {FOOT: 3}, "paw": {FOOT: 2, TOE: 1},
     "tarsus": {FOOT: 2},
@@ -29,6 +32,11 @@ ROLES = {
     "forefoot": {FOOT: 3}, "foreleg": {UPPER: 1, LOWER: 2},
     "upperarm": {UPPER: 0.5}, "humerus": {UPPER: 0.5}, "forearm": {LOWER: 0.5}, "lowerarm": {LOWER: 0.5},
     "hand": {FOOT: 0.5},
+    # German, French, Spanish
+    "oberschenkel": {UPPER: 3}, "cuisse": {UPPER: 3}, "muslo": {UPPER: 3},
+    "unterschenkel": {LOWER: 3}, "mollet": {LOWER: 3}, "jambe": {UPPER: 1, LOWER: 2}, "pierna": {UPPER: 1, LOWER: 2},
+    "fuss": {FOOT: 3, TOE: 1}, "pied": {FOOT: 3, TOE: 1}, "pie": {FOOT: 3, TOE: 1},
+    "zehe": {TOE: 3}, "zehen": {TOE: 3}, "dedos": {TOE: 2}, "orteil": {TOE: 3}, "orteils": {TOE: 3},
 }
 LEG_BY_NUMBER = {1: {UPPER: 2, LOWER: 0.5}, 2: {LOWER: 2, FOOT: 0.5}, 3: {FOOT: 2.5}, 4: {TOE: 1}}  # SMAL: LLegBack1..3
 FRONT_LEG = {"upperarm", "humerus", "forearm", "lowerarm", "hand", "forefoot", "foreleg"}
@@ -39,7 +47,8 @@ PELVIS = {"hip", "hips", "pelvis", "midhip", "lowertorso", "torso", "waist", "gr
 TRUNK = {"spine", "chest", "ribcage", "neck", "head", "uppertorso", "upperchest", "upperbody", "abdomen",
          "abdomenlower", "abdomenupper", "chestlower", "chestupper", "ab", "back", "lowerback", "lowerneck", "stomach"}
 
-SIDES = {"l": "L", "left": "L", "lft": "L", "r": "R", "right": "R", "rgt": "R"}
+SIDES = {"l": "L", "left": "L", "lft": "L", "links": "L", "gauche": "L", "izq": "L", "izquierda": "L",
+         "r": "R", "right": "R", "rgt": "R", "rechts": "R", "droite": "R", "der": "R", "derecha": "R"}
 LIMBS = {"front": FRONT, "middle": MIDDLE, "mid": MIDDLE, "hind": HIND, "back": HIND, "rear": HIND}
 HELPERS = {"twist", "roll", "share", "end", "nub", "ik", "pole", "target", "mch", "wgt", "vis", "parent", "tweak",
            "heel", "goal", "hint", "helper", "pivot", "cancel", "socket", "attach", "corrective", "effector", "site",
@@ -51,14 +60,19 @@ LAYERS = {"def": DEFORM, "org": ORIGINAL, "fk": FK, "ctrl": CONTROL, "ctl": CONT
 NOISE = {"mixamorig", "cc", "base", "j", "bip", "biped", "valve", "skel", "joint", "jnt", "jt", "bone", "bn", "bind",
          "skin", "sk", "b", "robot", "character", "rig", "stretch", "bend", "deform", "geo"}
 
-JAPANESE = (  # in this order: a longer word before the one that it contains
+EAST_ASIAN = (  # in this order: a longer word before the one that it contains
     ("全ての親", " root "), ("センター", " center "), ("グルーブ", " groove "), ("下半身", " lowerbody "),
     ("上半身", " upperbody "), ("足先EX", " toe "), ("足先ex", " toe "), ("足首", " ankle "), ("手首", " wrist "),
     ("つま先", " toe "), ("爪先", " toe "),
+    ("太もも", " thigh "), ("太腿", " thigh "), ("大腿", " thigh "), ("もも", " thigh "), ("すね", " shin "),
+    ("脛", " shin "), ("小腿", " calf "), ("脚踝", " ankle "), ("脚趾", " toe "), ("脚", " foot "),
+    ("骨盤", " pelvis "), ("骨盆", " pelvis "),
     ("ひざ", " knee "), ("膝", " knee "), ("足", " leg "), ("腰", " waist "), ("ひじ", " elbow "), ("腕", " arm "),
     ("肩", " shoulder "), ("頭", " head "), ("首", " neck "), ("捩", " twist "), ("親", " parent "),
     ("キャンセル", " cancel "), ("先", " end "), ("左", " left "), ("右", " right "))
 WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_a-zA-Z]+")
+ABBREVIATION = re.compile(r" \[(?!left\]|right\])[^\]]{3,}\]$", re.IGNORECASE)
+"""What repeats a name at its end: NPC L Thigh [LThg]."""
 KNOWN = set(ROLES) | PELVIS | TRUNK | HELPERS | NOT_LEG
 
 
@@ -93,9 +107,9 @@ class BoneName:
 def words(name: str) -> list[str]:
     """Split a bone name into words and numbers, in their own case; namespaces and full-width letters are resolved."""
     text = unicodedata.normalize("NFKC", name)
-    text = re.split(r"[:|]", text)[-1]
-    for japanese, english in JAPANESE:
-        text = text.replace(japanese, english)
+    text = ABBREVIATION.sub("", re.split(r"[:|]", text)[-1]).replace("ß", "ss")
+    for word, english in EAST_ASIAN:
+        text = text.replace(word, english)
     out = []
     for word in WORD.findall(text):
         out.extend(_unglue(word))
@@ -153,6 +167,11 @@ def parse(name: str) -> BoneName:
     if stem in FRONT_LEG:
         limb = FRONT
     return BoneName(side, stem, digits, limb, layer, _roles(stem, unknown, side, digits), helper, terminal)
+
+
+def in_series(word: BoneName, number: int) -> BoneName:
+    """The same word, of the bone that is the `number`th of a leg's bones of one name."""
+    return replace(word, roles=LEG_BY_NUMBER.get(number, {}), helper=False, terminal=False)
 
 
 def _stem(content: list[str]) -> tuple[str, int]:

@@ -16,11 +16,25 @@ from .chain import turns_from_joints
 from .clip import Clip
 from .pelvis import FARTHEST
 from .reach import stretch_factor
-from .rotations import IDENTITY, from_rotvec, length, nearest_rotation, normalized, rotate, transform, transposed
+from .rotations import (
+    IDENTITY,
+    from_rotvec,
+    length,
+    nearest_axes,
+    nearest_rotation,
+    normalized,
+    rotate,
+    transform,
+    transposed,
+)
 from .two_bone import turn_leg
 
 SOFT_START = 0.985
 """Extension from which a leg that the animation does not extend more gives way softly."""
+
+
+LEVEL = np.diag((1.0, 1.0, 0.0))
+"""Takes the height out of vectors in clip space."""
 
 
 @dataclass(frozen=True)
@@ -119,18 +133,18 @@ def correct(
     head = transform(to_rig, clip.pelvis)
     hips = np.zeros((len(linear), len(jobs), 3))
     tasks, bent = [], from_rotvec(np.stack([rows.turn, rows.bend], 2))
-    feet = nearest_rotation(linear[:, None, None] @ bent @ inverse[:, None, None])  # of each leg foot and toes
+    feet = turned_along(linear[:, None, None], inverse[:, None, None], bent)  # of each leg foot and toes
     feet[:, :, 1] = feet[:, :, 1] @ feet[:, :, 0]
     for i, (leg, joints, job) in enumerate(zip(clip.legs, chains, jobs, strict=True)):
         ball = transform(leg.bone_of(rows.on_toe[i]), rows.ball[..., i, :])
-        ankle = rotate(bent[:, i, 0], leg.joints[:, 2] - ball) + (ball + rows.move[:, i])
+        from_ball = joints[:, -1] - transform(to_rig, ball)  # which turns with the foot
         if job.carried:
             hips[:, i] = pelvis + rotate(body - IDENTITY, joints[:, 0] - head)
         # The leg goes along with its hip, but is not turned with the body: so its knee keeps its animated side.
         tasks.append(
             stretched(
                 joints + hips[:, i, None],
-                transform(to_rig, ankle),
+                transform(to_rig, ball + rows.move[:, i]) + rotate(feet[:, i, 0], from_ball),
                 job.stretch,
                 rotate(linear, ball - leg.joints[:, 2]),
                 rows.reach[..., i, :],
@@ -147,6 +161,18 @@ def correct(
             turns[i] = np.concatenate([solved[part], feet[:, i]], 1)
             residual[:, i] = short[part] / unit
     return Corrected(pelvis, body, hips, tuple(turns), np.stack([t.stretch for t in tasks], 1), residual)
+
+
+def turned_along(linear: np.ndarray, inverse: np.ndarray, turn: np.ndarray) -> np.ndarray:
+    """Rotations (..., 3, 3) in armature space that do there what `turn` does in clip space; `linear` leads there.
+
+    Where the object's scale is uneven no rotation does: then one that lays down what is level best, as soles are.
+    """
+    squares = transposed(linear) @ linear
+    even = np.trace(squares, axis1=-2, axis2=-1)[..., None, None] / 3 * IDENTITY
+    if np.abs(squares - even).max() < 1e-4 * even.max():
+        return nearest_rotation(linear @ turn @ inverse)
+    return nearest_rotation(linear @ turn @ LEVEL @ transposed(linear))
 
 
 @dataclass(frozen=True)
@@ -239,7 +265,7 @@ def local_turns(pose: np.ndarray, basis: np.ndarray, turns: np.ndarray, parent: 
         inverse = np.linalg.inv(basis[..., :3, :3])
     except np.linalg.LinAlgError:  # a bone that is scaled to nothing
         inverse = np.linalg.pinv(basis[..., :3, :3])
-    space, own = nearest_rotation(np.stack([pose[..., :3, :3] @ inverse, basis[..., :3, :3]]))
+    space, own = nearest_axes(np.stack([pose[..., :3, :3] @ inverse, basis[..., :3, :3]]))
     before = np.empty_like(turns)
     before[..., 0, :, :] = IDENTITY if parent is None else parent
     before[..., 1:, :, :] = turns[..., :-1, :, :]

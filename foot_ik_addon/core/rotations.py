@@ -166,3 +166,10 @@ def nearest_rotation(m: np.ndarray) -> np.ndarray:
         u[..., 2] *= np.linalg.det(u @ vt)[:, None]
         out[other] = u @ vt
     return out
+
+
+def nearest_axes(m: np.ndarray) -> np.ndarray:
+    """The same, of matrices that mirror turned inside out: the axes of a space in which something is turned, where it
+    makes no difference if all change their signs.
+    """
+    return nearest_rotation(np.where(np.linalg.det(m)[..., None, None] < 0, -m, m))

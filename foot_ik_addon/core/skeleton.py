@@ -27,8 +27,27 @@ class Skeleton:
 
     @cached_property
     def words(self) -> tuple[naming.BoneName, ...]:
-        """What each bone's name proposes."""
-        return tuple(naming.parse(n) for n in self.names)
+        """What each bone's name proposes; of legs whose bones are all called leg, their order tells."""
+        out = [naming.parse(n) for n in self.names]
+        for top, parent in enumerate(self.parents):
+            if parent < 0 or naming.UPPER not in out[parent].roles:
+                series = self._series(out, top)
+                for number, bone in enumerate(series if len(series) > 2 else (), 1):
+                    out[bone] = naming.in_series(out[bone], number)
+        return tuple(out)
+
+    def _series(self, words: list[naming.BoneName], top: int) -> list[int]:
+        """The bones called leg that hang one below the other from `top` on."""
+        def alike(bone: int) -> bool:
+            word, other = words[bone], words[top]
+            used = not word.helper or (word.terminal and len(self.children[bone]) > 0)
+            same = (word.side, word.limb, word.layer) == (other.side, other.limb, other.layer)
+            return word.stem == "leg" and same and used
+
+        out = [top] if alike(top) else []
+        while out and len(below := [c for c in self.children[out[-1]] if alike(c)]) == 1:
+            out += below
+        return out
 
     @cached_property
     def depth(self) -> np.ndarray:

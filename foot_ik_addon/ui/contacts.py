@@ -61,9 +61,8 @@ class OnContacts(Fix):
     def poll(cls, context: bpy.types.Context) -> bool:
         if not super().poll(context):
             return False
-        if context.object.library is not None:
-            cls.poll_message_set(f"{context.object.name} is linked from another file: make a library override of it "
-                                 "first")
+        if fixed := blender.refusals.why_fixed(context.object):
+            cls.poll_message_set(fixed)
             return False
         return True
 

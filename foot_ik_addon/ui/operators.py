@@ -40,8 +40,8 @@ class OnArmature:
         if ob is None or ob.type != "ARMATURE":
             cls.poll_message_set("Select an armature first")
             return False
-        if ob.library is not None:
-            cls.poll_message_set(f"{ob.name} is linked from another file: make a library override of it first")
+        if fixed := blender.refusals.why_fixed(ob):
+            cls.poll_message_set(fixed)
             return False
         return True
 

@@ -29,7 +29,7 @@ class Subpanel(Sidebar):
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
         ob = context.object
-        return ob is not None and ob.type == "ARMATURE" and ob.library is None
+        return ob is not None and ob.type == "ARMATURE" and not blender.refusals.why_fixed(ob)
 
 
 def draw_advice(layout: bpy.types.UILayout, context: bpy.types.Context, item: blender.advice.Advice) -> None:
@@ -52,7 +52,7 @@ class FOOT_IK_PT_main(Sidebar, bpy.types.Panel):
         layout.use_property_split = True
         layout.use_property_decorate = False
         found = blender.advice.advise(ob, scene)
-        if ob is None or ob.type != "ARMATURE" or ob.library is not None:
+        if ob is None or ob.type != "ARMATURE" or blender.refusals.why_fixed(ob):
             for item in found:
                 draw_advice(layout, context, item)
             return

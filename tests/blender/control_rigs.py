@@ -218,6 +218,31 @@ def pointing_rig(ob) -> None:
     scenes.visit(1)
 
 
+def paw_rig(ob) -> None:
+    """As Rigify's animals have it: a control places the paw, the heel above it turns half-way to the hip by itself, and
+    the shin is pulled to it. A claw goes along with the toes although it hangs on the hips."""
+    names = [f"{part}.{side}" for part in LEG for side in SIDES]
+    poses = poses_of(ob, names)
+    table = {}
+    for side in SIDES:
+        (ankle, ball), tip = ends_of(ob, f"foot.{side}"), ends_of(ob, f"toe.{side}")[1]
+        table |= {f"c_paw.{side}": ("root", f"toe.{side}"), f"track.{side}": (f"c_paw.{side}", ball, ankle),
+                  f"heel.{side}": (f"track.{side}", f"foot.{side}"), f"socket.{side}": ("hips", f"toe.{side}"),
+                  f"claw.{side}": (f"socket.{side}", tip, tip + Vector((0, -0.03, 0)))}
+    add_bones(ob, table)
+    for side in SIDES:
+        key(ob, f"c_paw.{side}", poses[f"toe.{side}"])
+        copy(ob, f"track.{side}", "hips", "DAMPED_TRACK", influence=0.5)
+        pull(ob, f"shin.{side}", f"heel.{side}")
+        copy(ob, f"foot.{side}", f"heel.{side}")
+        copy(ob, f"toe.{side}", f"c_paw.{side}")
+        copy(ob, f"socket.{side}", f"toe.{side}", "COPY_TRANSFORMS")
+        ob.pose.bones[f"heel.{side}"].lock_location = (True, True, True)
+        ob.data.bones[f"claw.{side}"].use_deform = True
+    unkey(ob, names)
+    scenes.visit(1)
+
+
 # ---------------------------------------------------------------- Rigify
 
 JOINTS = {"thigh": ("HIP", "KNEE"), "shin": ("KNEE", "ANKLE"), "foot": ("ANKLE", "BALL"), "toe": ("BALL", "TIP")}

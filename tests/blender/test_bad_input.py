@@ -169,7 +169,7 @@ FAULTS = {  # fault: (operators that refuse it, words of the sentence)
     same_foot_twice: ("plan bake", "same foot bone"),
     bones_without_length: ("plan bake", "no length"),
     constrained_leg: ("plan bake", "to the object Target: make a bone of Mannequin the target"),
-    constrained_later: ("plan bake", "moved by a constraint"),
+    constrained_later: ("plan bake", "moved by the constraint IK"),
     driven_channel: ("plan bake", "moved by a driver"),
     connected_pelvis: ("plan bake", "disconnect it"),
     hidden: ("detect_legs plan bake", "hidden"),
@@ -216,6 +216,37 @@ def test_refused_with_nothing_changed(fault, operator, words, live):
         scenes.visit(frame)
     if pose is not None and fault is not key_that_is_no_number:
         assert scenes.channels(ob) == pose
+
+
+def limited(ob):
+    """The feet turn no farther than they do in the clip."""
+    feet = [ob.pose.bones[f"foot.{side}"] for side in "LR"]
+    turns = []
+    for frame in range(1, scenes.LAST + 1):
+        scenes.visit(frame)
+        turns.append([foot.matrix_basis.to_euler().x for foot in feet])
+    for foot, own in zip(feet, zip(*turns, strict=True), strict=True):
+        limit = foot.constraints.new("LIMIT_ROTATION")
+        limit.owner_space, limit.use_limit_x, limit.min_x, limit.max_x = "LOCAL", True, min(own) - 0.02, max(own) + 0.02
+
+
+def keyed_as_constrained(ob):
+    """The keys of the bones are what their constraints do, as after a bake to FK that has left these."""
+    twin = ob.copy()
+    bpy.context.scene.collection.objects.link(twin)
+    for bone in ob.pose.bones:
+        follow = bone.constraints.new("COPY_TRANSFORMS")
+        follow.target, follow.subtarget = twin, bone.name
+
+
+@pytest.mark.parametrize("fault, words", (
+    (limited, "(Limit Rotation of foot.R, Limit Rotation of foot.L)"),
+    (keyed_as_constrained, "Copy Transforms of hips, Copy Transforms of thigh.L")), ids=("limits", "keyed"))
+def test_constraints_that_hold_the_corrected_pose_alone_back_are_refused(fault, words):
+    fault(scenes.walker("slope"))
+    scenes.visit(FRAME)
+    for operator in ("plan", "bake"):
+        assert_refused(operator, words)
 
 
 @pytest.mark.parametrize("options", (
@@ -285,13 +316,26 @@ def test_linked_rig_is_refused(library, operator):
     assert_refused(operator, "make a library override")
 
 
-def overridden():
+def overridden(editable=True):
     root = bpy.data.collections["Character"]
     bpy.context.scene.collection.children.link(root)
-    new = root.override_hierarchy_create(bpy.context.scene, bpy.context.view_layer, do_fully_editable=True)
+    new = root.override_hierarchy_create(bpy.context.scene, bpy.context.view_layer, do_fully_editable=editable)
     ob = next(o for o in new.all_objects if o.type == "ARMATURE")
     bpy.context.view_layer.objects.active = ob
     return ob
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_an_override_that_is_not_editable_is_refused(library, operator):
+    """Blender would not save what is changed in it."""
+    ob = overridden(editable=False)
+    ob.foot_ik.enabled = True
+    raw = scenes.shown(ob, 33)
+    assert not ob.foot_ik.shown
+    assert_refused(operator, "is not editable")
+    ob.select_set(True)
+    bpy.ops.object.make_override_library()
+    assert scenes.gaps(scenes.shown(ob, 33), raw).max() > 0.05
 
 
 def test_library_override_is_corrected_and_leaves_no_trace(library):

@@ -18,6 +18,7 @@ WRITTEN = {  # builder: (what moves the body, what moves the left leg, what goes
     control_rigs.floppy_ik_rig: ("hips", ["target.L", "pole.L", "foot.L", "toe.L"], []),
     control_rigs.copying_rig: ("c_root_master", ["c_foot.L", "c_pole.L", "toe.L"], []),
     control_rigs.pointing_rig: ("hips", ["control-toe.L", "kneeIK.L", "toe.L"], []),
+    control_rigs.paw_rig: ("hips", ["c_paw.L"], []),
     control_rigs.rigify: ("torso", ["foot_ik.L", "toe_ik.L"], ["hand_ik.L", "hand_ik.R"]),
     control_rigs.rigify_with_poles: ("torso", ["foot_ik.L", "thigh_ik_target.L", "toe_ik.L"],
                                      ["hand_ik.L", "hand_ik.R"]),
@@ -37,7 +38,7 @@ def walker(builder):
 def heads(ob, names, frames=FRAMES):
     """(frames, names, 3): where bones are shown, of which Rigify calls its own DEF-."""
     at = [ob.pose.bones.find(name if name in ob.pose.bones else f"DEF-{name}") for name in names]
-    return scenes.shown_over(ob, frames)[:, at, :3, 3]
+    return scenes.shown_over(ob, frames)[:, at][..., :3, 3]
 
 
 @BUILDERS
@@ -50,7 +51,7 @@ def test_the_controls_are_found(addon, builder):
     assert sorted(h.bone for h in rig.others) == others
 
 
-@BUILDERS
+@pytest.mark.parametrize("builder", [b for b in WRITTEN if b != control_rigs.paw_rig], ids=lambda b: b.__name__)
 def test_the_feet_go_where_those_of_a_plain_rig_go(builder):
     plain = scenes.walker("slope")
     plain.foot_ik.enabled = True
@@ -61,6 +62,19 @@ def test_the_feet_go_where_those_of_a_plain_rig_go(builder):
     away = np.linalg.norm(heads(ob, FEET) - want, axis=-1).max()
     assert away < (NEAR_IN_ANOTHER_CLIP if builder in OTHER_CLIP else NEAR)
     assert np.linalg.norm(raw - want, axis=-1).max() > 0.2
+
+
+def test_paws_stand_where_the_toes_of_a_plain_rig_stand_and_keep_their_claws():
+    toes, claws = ([f"{part}.{side}" for side in "LR"] for part in ("toe", "claw"))
+    plain = scenes.walker("slope")
+    plain.foot_ik.enabled = True
+    want = heads(plain, toes, range(1, scenes.LAST + 1))
+    ob = walker(control_rigs.paw_rig)
+    ob.foot_ik.enabled = True
+    got, claw = (heads(ob, names, range(1, scenes.LAST + 1)) for names in (toes, claws))
+    still = np.linalg.norm(np.diff(want, axis=0), axis=-1) < 1e-3
+    assert still.sum() > 30 and np.linalg.norm(got - want, axis=-1)[1:][still].max() < NEAR_IN_ANOTHER_CLIP
+    assert np.ptp(np.linalg.norm(claw - got, axis=-1)) < 1e-4
 
 
 @TWO
@@ -199,11 +213,23 @@ def pulled_half(ob):
             constraint.influence = 0.5
 
 
-def on_a_floor(ob):
+def on_a_floor(ob, height=0.0):
     """The targets cannot go below the floor that the clip was animated on."""
     for side in "LR":
         limit = ob.pose.bones[f"target.{side}"].constraints.new("LIMIT_LOCATION")
-        limit.use_min_z, limit.owner_space = True, "POSE"
+        limit.use_min_z, limit.min_z, limit.owner_space = True, height, "POSE"
+
+
+def on_a_shelf(ob):
+    """The targets are held higher than they are keyed."""
+    on_a_floor(ob, 0.4)
+
+
+def stiff_knees(ob):
+    """The knees bend no farther than they do in the clip."""
+    for side in "LR":
+        knee = ob.pose.bones[f"shin.{side}"]
+        knee.use_ik_limit_x, knee.ik_min_x, knee.ik_max_x = True, -1.03, 0.0
 
 
 def held_fast(ob):
@@ -215,7 +241,9 @@ def held_fast(ob):
 @pytest.mark.parametrize("operator", ("plan", "bake"))
 @pytest.mark.parametrize("fault, words", (
     (switched_half_way, "changes its influence"), (pulled_half, "bake the rig to FK"),
-    (on_a_floor, "is held up by a constraint"), (held_fast, "bake the rig to FK"),
+    (on_a_floor, "is held up by its constraint Limit Location"),
+    (stiff_knees, "by the IK limits of shin.R"),
+    (on_a_shelf, "is held by its constraint Limit Location"), (held_fast, "bake the rig to FK"),
 ), ids=lambda value: getattr(value, "__name__", ""))
 def test_what_cannot_be_moved_is_refused_by_name_with_nothing_changed(fault, words, operator):
     ob = walker(control_rigs.ik_rig)

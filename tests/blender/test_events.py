@@ -161,9 +161,34 @@ def lift(ob):
         ground.keyframe_insert("location", index=2, frame=frame)
 
 
+def in_a_background_set(ob):
+    set_scene, grounds = bpy.data.scenes.new("Set"), bpy.data.collections["Ground"]
+    bpy.context.scene.collection.children.unlink(grounds)
+    set_scene.collection.children.link(grounds)
+    bpy.context.scene.background_set = set_scene
+
+
+def hidden_by_the_eye_of_a_collection(ob):
+    """Another ground, half a step above the one that is shown."""
+    ghost(ob)
+    away, other = bpy.data.collections.new("Away"), bpy.data.collections["Ground"].objects["Ground.001"]
+    bpy.context.scene.collection.children.link(away)
+    bpy.data.collections["Ground"].objects.unlink(other)
+    away.objects.link(other)
+    other.hide_viewport = False
+    bpy.context.view_layer.layer_collection.children["Away"].hide_viewport = True
+
+
+def chosen_and_hidden_by_the_eye_of_its_collection(ob):
+    ob.foot_ik.ground_source, ob.foot_ik.ground_collection = "COLLECTION", bpy.data.collections["Ground"]
+    bpy.context.view_layer.layer_collection.children["Ground"].hide_viewport = True
+
+
 @pytest.mark.parametrize("planned", (True, False), ids=("planned", "unplanned"))
 @pytest.mark.parametrize("change", (hidden_from_renders, in_a_collection_hidden_from_renders,
-                                    instance_hidden_from_renders, ghost, lift),
+                                    instance_hidden_from_renders, ghost, lift, in_a_background_set,
+                                    hidden_by_the_eye_of_a_collection,
+                                    chosen_and_hidden_by_the_eye_of_its_collection),
                          ids=lambda f: f.__name__)
 def test_renders_stand_on_the_ground_of_the_viewport(ob, change, planned, tmp_path):
     change(ob)

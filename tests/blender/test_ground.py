@@ -98,7 +98,26 @@ def test_a_collection_is_ground_with_its_instances_alone(ground_of):
     assert layers(ground_of(ob)) == pytest.approx([0.7], abs=EXACT)
 
 
-@pytest.mark.parametrize("hide", ["viewport", "eye", "collection", "wire"])
+def test_a_collection_that_is_shown_by_an_instance_alone_is_ground(ground_of, addon):
+    """As a linked set is."""
+    ob = empty_rig()
+    shown = bpy.data.collections.new("Set")
+    floor = plate(0.2, "Floor")
+    bpy.context.scene.collection.objects.unlink(floor)
+    shown.objects.link(floor)
+    empty = bpy.data.objects.new("Instance", None)
+    empty.instance_type, empty.instance_collection, empty.location.z = "COLLECTION", shown, 0.5
+    bpy.context.scene.collection.objects.link(empty)
+    plate(3.0, "Elsewhere")
+    ob.foot_ik.ground_source, ob.foot_ik.ground_collection = "COLLECTION", shown
+    assert layers(ground_of(ob)) == pytest.approx([0.7], abs=EXACT)
+    bpy.ops.foot_ik.detect_legs()
+    assert bpy.ops.foot_ik.plan() == {"FINISHED"}
+    empty.location.z = 0.4
+    assert addon("blender.planning").plan_state(bpy.context.scene, ob) == "STALE"
+
+
+@pytest.mark.parametrize("hide", ["viewport", "eye", "collection", "eye_of_collection", "wire"])
 def test_what_is_hidden_is_no_ground(ground_of, hide):
     ob = empty_rig()
     plate(0.1, "Floor")
@@ -114,8 +133,25 @@ def test_what_is_hidden_is_no_ground(ground_of, hide):
         bpy.context.scene.collection.children.link(away)
         away.objects.link(ghost)
         bpy.context.scene.collection.objects.unlink(ghost)
-        bpy.context.view_layer.layer_collection.children["Away"].exclude = True
+        in_layer = bpy.context.view_layer.layer_collection.children["Away"]
+        in_layer.exclude, in_layer.hide_viewport = hide == "collection", hide == "eye_of_collection"
     assert layers(ground_of(ob)) == pytest.approx([0.1], abs=EXACT)
+
+
+def test_the_eye_of_a_chosen_collection_does_not_matter(ground_of, addon):
+    """Stand-ins for the ground are put away while the set is looked at."""
+    ob = empty_rig()
+    plate(3.0, "Set")
+    stand_in = plate(0.1, "Floor")
+    bpy.context.scene.collection.objects.unlink(stand_in)
+    grounds = bpy.data.collections["Ground"]
+    grounds.objects.link(stand_in)
+    ob.foot_ik.ground_source, ob.foot_ik.ground_collection = "COLLECTION", grounds
+    bpy.ops.foot_ik.detect_legs()
+    assert bpy.ops.foot_ik.plan() == {"FINISHED"}
+    bpy.context.view_layer.layer_collection.children["Ground"].hide_viewport = True
+    assert layers(ground_of(ob)) == pytest.approx([0.1], abs=EXACT)
+    assert addon("blender.planning").plan_state(bpy.context.scene, ob) == "CURRENT"
 
 
 @pytest.mark.parametrize("scale", [(4, 4, 1), (1, 1, -1), (-2, 1, 0.5), (0.01, 0.01, 0.01)])

@@ -389,6 +389,25 @@ def test_the_same_ground_is_walked_alike(change):
     assert scenes.gaps(shown_live(change), shown_live()).max() < SAME
 
 
+@pytest.mark.parametrize("stepped", (False, True))
+def test_ground_is_not_there_while_its_place_is_no_number(stepped):
+    """A broken key in mid-clip."""
+    def broken(ob):
+        ground = bpy.data.objects["Ground"]
+        for frame in (1, 30, 31):
+            ground.keyframe_insert("location", index=2, frame=frame)
+        keys = scenes.curves(ground.animation_data.action)["location", 2].keyframe_points
+        keys[1].co.y = float("nan")
+        for key in keys:
+            key.interpolation = "CONSTANT"
+        if stepped:
+            ground.constraints.new("LIMIT_LOCATION")
+
+    poses = shown_live(broken)
+    assert np.isfinite(poses).all()
+    assert scenes.gaps(poses, shown_live()).max() < 0.01
+
+
 def far_ground(ob):
     bpy.data.objects["Ground"].location.x = 100.0
 

@@ -130,6 +130,18 @@ def test_a_parent_that_moves_a_cycle_on_the_spot_over_the_ground():
     assert bpy.context.object.foot_ik.floor_space == "WORLD"
 
 
+def test_a_rig_that_was_parented_to_something_askew():
+    """The floor of its clip is that of the world."""
+    def hang(ob, _ground):
+        empty = bpy.data.objects.new("Askew", None)
+        bpy.context.scene.collection.objects.link(empty)
+        empty.matrix_basis = Matrix.Translation((1, 2, 3)) @ TURN(0.05, 4, "X") @ TURN(1.0, 4, "Z")
+        ob.parent, ob.matrix_parent_inverse = empty, empty.matrix_basis.inverted()
+
+    assert np.abs(corrected(Expression(), "kerb", prepare=hang) - plain("kerb")).max() < SAME
+    assert bpy.context.object.foot_ik.floor_space == "WORLD"
+
+
 @pytest.mark.parametrize("kind", ("slope", "uneven", "stairs"))
 def test_twice_the_frames_in_the_same_time(kind):
     """What a plan keeps in seconds does not depend on the frame rate; contacts begin and end on whole frames, so blends

@@ -213,6 +213,36 @@ def test_a_rig_that_grows():
     assert scenes.gaps(scenes.shown_over(ob, SEEN), live).max() < fuzzing.SAME
 
 
+@pytest.mark.parametrize("scale", ((1.0, 1.2, 1.0), (-1.0, 1.0, 1.0)), ids=("uneven", "mirrored"))
+def test_legs_below_a_bone_that_is_scaled_unevenly_or_mirrored(scale):
+    def prepare(ob):
+        ob.pose.bones["root"].scale = scale
+
+    case = case_of()
+    assert_stands(case, *built(case, prepare), feet())
+
+
+def test_drivers_on_channels_that_are_not_corrected_do_no_harm():
+    """Scales, and angles that the rotation mode does not use; scales are corrected where a leg may stretch."""
+    ob, _ = built(case_of())
+    for path in ("scale", "rotation_euler"):
+        ob.pose.bones["thigh.L"].driver_add(path, 1).driver.expression = "1.0"
+    bpy.ops.foot_ik.detect_legs()
+    assert bpy.ops.foot_ik.plan() == {"FINISHED"}
+    ob.foot_ik.legs[0].reach = "STRETCH"
+    with pytest.raises(RuntimeError, match=r"thigh\.L is moved by a driver"):
+        bpy.ops.foot_ik.plan()
+
+
+def test_fixed_shear_below_a_bone_that_is_scaled_unevenly_is_refused():
+    ob, _ = built(case_of())
+    bpy.ops.foot_ik.detect_legs()
+    ob.pose.bones["hips"].scale = (1.0, 1.2, 1.0)
+    ob.data.bones["shin.L"].inherit_scale = "FIX_SHEAR"
+    with pytest.raises(RuntimeError, match=r"shin\.L .* Full or Aligned"):
+        bpy.ops.foot_ik.plan()
+
+
 def test_a_foot_turned_on_its_side_at_rest():
     """Rest poses lie: the sole is found in the clip."""
     case = case_of(expression=Expression(rolls=(radians(90),), tails=(0.05, 0.0, 0.0)))

@@ -209,6 +209,19 @@ def test_a_speed_that_does_not_fit_the_steps_is_told(addon, speed, told):
     assert any("speed" in note for note in notes) == told
 
 
+@pytest.mark.parametrize("rise, told", ((0.1, False), (2.0, True)))
+def test_a_clip_that_climbs_by_itself_is_told(addon, rise, told):
+    """As one that was captured on stairs, or is keyed to ride on a lift."""
+    ob = scenes.walker("slope", ready=False)
+    for frame in (1, scenes.LAST):
+        ob.location.z = rise * (frame - 1) / (scenes.LAST - 1)
+        ob.keyframe_insert("location", index=2, frame=frame)
+    press("detect_legs")
+    press("plan")
+    notes = addon("blender.store").unpack_plan(ob.foot_ik.plan).notes
+    assert any("climb or sink in the animation itself" in note for note in notes) == told
+
+
 def test_weights_are_in_the_report():
     ob = scenes.walker("skate")
     ob.foot_ik.influence = 0.0

@@ -18,7 +18,7 @@ PLACES = {  # heads of the left side in metres, z up, facing -y
     "pole": (0.1, -0.8, 0.5),
 }
 FRONT = np.array([0.0, -0.8, 0.0])  # @fupper is @upper at the shoulders of an animal
-CHOICE = re.compile(r"\[([^|\]]*)\|([^\]]*)\]")
+CHOICE = re.compile(r"\[([^[|\]]*)\|([^[\]]*)\]")
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from core.walks import clip_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foot_ik_addon.core.clip import LEG, Clip, Leg
+from foot_ik_addon.core.clip import BALL, HEEL, LEG, Clip, Leg
 from foot_ik_addon.core.plan import make_plan
 from foot_ik_addon.core.pose import LegJob, Rows, correct, local_turns, weighted
 from foot_ik_addon.core.rotations import from_rotvec, rotate, transform
@@ -116,6 +116,17 @@ def test_scale_and_axes_of_the_armature_do_not_matter(scale, turn):
         rtol=1e-9,
         atol=1e-12,
     )
+
+
+@pytest.mark.parametrize("scale", [(1.0, 1.0, 1.2), (1.3, 1.0, 1.0), (1.0, 1.3, 1.0)])
+def test_soles_lie_on_the_ground_whatever_the_scale_of_the_object(scale):
+    """No rotation of a bone turns a foot that is scaled unevenly as a whole: balls stand, and heels are as high as they
+    should be, to a millimetre."""
+    to_rig = np.diag((*(1 / np.array(scale)), 1.0))
+    plain, other = apply(WALK, PLAN), apply(WALK, PLAN, to_rig=to_rig)
+    for even, uneven in zip(plain.soles(plain.after), other.soles(other.after), strict=True):
+        away = np.abs(even - uneven)
+        assert away[:, HEEL, 2].max() < 1.2e-3 and away[:, BALL].max() < 5e-5
 
 
 def test_accept_ends_straight_below_and_says_what_is_missing():
