@@ -23,7 +23,7 @@ SLOWEST = 0.13 * LEG
 """Points below this speed always count as slow: the noise of good motion capture."""
 PACE = 0.1
 """And those below this share of the speed at which they get about, which is what the former is for a walk."""
-PEAK_SHARE = 0.3
+PEAK_SHARE = 1 / 3
 """Nothing above this share of the point's fastest swing counts as slow."""
 SLACK = 2.5
 """A point is slow below so many times the median speed of its calm frames."""

@@ -95,14 +95,13 @@ def lay_footprints(
 def with_ends(clip: Clip, contacts: list[Contact]) -> list[Contact]:
     """The contacts, sliding ones frame by frame, and one sliding frame where the clip's first or last frame cuts a long
     swing."""
-    first = contacts[0].start if contacts else len(clip)
-    last = contacts[-1].stop if contacts else 0
+    begins, ends = (contacts[0].span[0], contacts[-1].span[1]) if contacts else (np.inf, -np.inf)
     out = []
-    if first > clip.frames(HELD):
+    if begins > clip.frames(HELD):
         out.append(sliding_frame(0))
     for c in contacts:
         out.extend([c] if c.locked else [sliding_frame(f) for f in range(c.start, c.stop)])
-    if len(clip) - last > clip.frames(HELD) and len(clip) > 1:
+    if len(clip) - 1 - ends > clip.frames(HELD) and len(clip) > 1:
         out.append(sliding_frame(len(clip) - 1))
     return out
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .clip import BALL, LEG, Clip, Leg, Sole, velocity
-from .contacts import between_frames, parts_of, point_contact
+from .contacts import SPAN, away_from, between_frames, parts_of, point_contact
 from .rotations import normalized, transform
 
 ALONG = (-0.35, 0.0, 0.35, 0.7, 1.0, 1.25, 1.5)
@@ -23,7 +23,7 @@ WAY = 5
 surely. Frames and not seconds: the faster the capture, the more of a foot's speed is jitter."""
 MOMENT = 1 / 120
 """Seconds around that moment in which the foot is taken to be the same."""
-STILLER = 0.7
+STILLER = 0.5
 """The ball belongs to the toe bone if it rises and falls by less than this share of what it would on the foot bone."""
 
 
@@ -54,12 +54,13 @@ def stands_on_toe(clip: Clip, leg: Leg, on_foot: np.ndarray, on_toe: np.ndarray)
     """Whether the ball stands stiller as a point of the toe bone than as a point of the foot bone (3,).
 
     Where the toes stay flat while the heel rises, the sole bends at the ball, and only the toes stand. Heights tell,
-    since a foot that skates moves along the floor but not up.
+    since a foot that skates moves along the floor but not up; where it lands and leaves the whole foot moves up.
     """
     parts = parts_of(clip.fps)
     tracks = [transform(leg.bone_of(on), point) for on, point in ((False, on_foot), (True, on_toe))]
     tracks = [between_frames(track, parts) for track in tracks]
     stands = np.logical_or(*(point_contact(track, clip.fps * parts)[0] for track in tracks))
+    stands = away_from(~stands) > clip.frames(SPAN / 2) * parts
     restless = [np.abs(velocity(track[:, 2], clip.fps)[stands]).sum() for track in tracks]
     return bool(restless[1] < STILLER * restless[0])
 

@@ -252,6 +252,6 @@ class Path:
         return shifts + np.maximum(smoothly(least, self.standing, self.fps), need)[..., None] * (0.0, 0.0, 1.0)
 
     def roughness(self, motions: np.ndarray) -> np.ndarray:
-        """(k,): the squares of the foot's acceleration on each of these paths (k, n, 3), summed: the largest alone would
+        """(k,): the squares of the foot's acceleration on each of these paths (k, n, 3), summed: the largest would
         often be that of the landing, which no delay makes gentler."""
         return (np.diff(self.middle + motions, n=2, axis=1) ** 2).sum((1, 2))

@@ -144,7 +144,7 @@ def test_a_rig_that_was_parented_to_something_askew():
 
 @pytest.mark.parametrize("kind", ("slope", "uneven", "stairs"))
 def test_twice_the_frames_in_the_same_time(kind):
-    """What a plan keeps in seconds does not depend on the frame rate; contacts begin and end on whole frames, so blends
-    differ by a part of a frame."""
+    """What a plan keeps in seconds does not depend on the frame rate, and contacts begin and end between the frames;
+    with what speed a foot leaves the ground is only known from these."""
     double = corrected(Expression(), kind, last=2 * LAST - 1, fps=60.0)
-    assert np.linalg.norm(double[::2] - plain(kind), axis=-1).max() < 5e-3
+    assert np.linalg.norm(double[::2] - plain(kind), axis=-1).max() < 7e-3

@@ -67,8 +67,8 @@ def test_a_heel_that_has_just_come_over_a_step_clears_it():
     track = np.stack([foot + (0.0, 0.1 * f, 0.06 if f != dips else 0.04) for f in range(count)]) * LEG
     edge = 0.1 * dips - 0.2 - 0.002
     step = grounds.still(lambda x, y: np.where((y > edge) & (y < edge + 0.25), 0.05, 0.0))
-    stands = np.isin(np.arange(count), (0, count - 1))
-    lift = clear_swings(clip, np.maximum(track, 0.0), track, stands, np.zeros(count), step)
+    stances = [(0.0, 0.0), (count - 1.0, count - 1.0)]
+    lift = clear_swings(clip, np.maximum(track, 0.0), track, stances, np.zeros(count), step)
     assert step.gap(track)[dips].min() < -9 * MM
     assert step.gap(track + lift[:, None])[dips].min() > -0.1 * MM
 
@@ -207,7 +207,7 @@ def test_the_jitter_of_a_captured_foot_is_not_played_twice_where_its_travel_is_d
     """Toes that tremble by a millimetre: the ankle, which does not, is carried over the stairs as smoothly as without.
 
     Delaying the travel by reading the path at another time would add the jitter of that time."""
-    walk = walks.stride(3, length=0.3, fps=120)
+    walk = walks.stride(3, length=0.6, fps=120)
     ground, clip = grounds.stairs(), clip_of(walk)
     plain = make_plan(clip, ground, options()).feet[LEFT].move[1]
     rng = np.random.default_rng(1)
@@ -216,4 +216,4 @@ def test_the_jitter_of_a_captured_foot_is_not_played_twice_where_its_travel_is_d
         leg.toe[:, :3, 3] += rng.normal(0, 0.3 * MM, (len(clip), 3))
     trembling = make_plan(replace(clip, legs=tuple(legs)), ground, options()).feet[LEFT].move[1]
     rough = [np.linalg.norm(np.diff(move[:, :2], n=2, axis=0), axis=1).max() for move in (plain, trembling)]
-    assert rough[1] < 1.5 * rough[0]
+    assert rough[0] > 1e-3 and rough[1] < 1.5 * rough[0]
