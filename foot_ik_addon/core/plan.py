@@ -188,6 +188,7 @@ def follow_locked(
     out = [carried_over(clip, *foot, body[:, None] * UP) for foot in held]
     highest = np.max([motion.move[:, 2] for motion in out], axis=0)
     for i, (leg, sole, points, foot) in enumerate(zip(clip.legs, soles, tracks, prints, strict=True)):
+        out[i] = unfolded(clip, leg, points[:, BALL], foot, out[i], body, reach[i, 0])
         after = out[i].of_sole(points, sole, leg)
         clear = clear_swings(clip, points, after, stances(foot), highest, ground)
         out[i] = out[i]._replace(move=out[i].move + clear)
@@ -195,13 +196,19 @@ def follow_locked(
     sink = np.zeros_like(body)
     if lean.any():
         sink = pelvis_curve(*pelvis_tube(clip, balls, prints, out, reach, options, body, lean), clip.fps) - body
-    for i, (leg, ball, foot) in enumerate(zip(clip.legs, balls, prints, strict=True)):
-        hip = leg.joints[:, 0] + body[:, None] * UP
-        ankle = out[i].of_points(leg.joints[:, 2:], ball)[:, 0]
-        near = np.minimum(reach[i, 0], leg.extension) * leg.lengths / 2  # up to there the solver itself gives way
-        away = kept_from_hip(leg, hip, ankle, near, standing(foot, len(clip)), clip.fps)
-        out[i] = out[i]._replace(move=out[i].move + away)
-    return out, body, sink
+    legs = zip(clip.legs, balls, prints, out, reach[:, 0], strict=True)
+    return [unfolded(clip, leg, ball, foot, motion, body, near) for leg, ball, foot, motion, near in legs], body, sink
+
+
+def unfolded(
+    clip: Clip, leg: Leg, ball: np.ndarray, prints: list[Footprint], motion: Motion, body: np.ndarray, near: float
+) -> Motion:
+    """The motion of the foot of a leg whose hip goes along with the `body` (F,), led round that: no nearer than half of
+    its share `near` of the leg's length, or half of what it is animated to be. Up to there the solver gives way."""
+    hip, ankle = leg.joints[:, 0] + body[:, None] * UP, motion.of_points(leg.joints[:, 2:], ball)[:, 0]
+    nearest = np.minimum(near, leg.extension) * leg.lengths / 2
+    away = kept_from_hip(leg, hip, ankle, nearest, standing(prints, len(clip)), clip.fps)
+    return motion._replace(move=motion.move + away)
 
 
 def pelvis_tube(

@@ -217,3 +217,10 @@ def test_the_jitter_of_a_captured_foot_is_not_played_twice_where_its_travel_is_d
     trembling = make_plan(replace(clip, legs=tuple(legs)), ground, options()).feet[LEFT].move[1]
     rough = [np.linalg.norm(np.diff(move[:, :2], n=2, axis=0), axis=1).max() for move in (plain, trembling)]
     assert rough[0] > 1e-3 and rough[1] < 1.5 * rough[0]
+
+
+def test_a_foot_that_is_led_round_the_hip_clears_the_stairs():
+    """Of one who runs up four steps with each stride, the heel kicks up to the hip as this sinks behind the stairs."""
+    ground = grounds.stairs()
+    s = swung(walks.run(6, length=1.2, lift=0.5), ground)
+    assert ground.gap(s.after)[~s.stands].min() > -1 * MM
