@@ -1,7 +1,7 @@
 """The motion that carries the animated foot to its footprints, frame by frame.
 
-For each foot and frame: turn about the ball, then move, then bend the toes. In contact it is exact; between contacts a
-quintic in time leads from one to the next, while the animated foot's own motion stays underneath.
+For each foot and frame: turn about the ball, then move, then bend the toes. In contact it is exact; between contacts it
+passes over from one to the next as the animated foot gets along, and a quintic in time evens out the speeds.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .clip import BALL, HEEL, LEG, Clip, Leg, Sole, runs, velocity
+from .clip import BALL, HEEL, LEG, Clip, Leg, Sole, cubic, runs, velocity
 from .contacts import BAND, Contact
 from .curves import curve_between
 from .footprints import HEADROOM, Footprint
@@ -27,6 +27,8 @@ SETTLE = 0.05
 """Time constant in seconds of the lift over what is in the way: how long before and behind it that begins and ends."""
 HOP = 0.08
 """Seconds in which a foot passes from heel to ball that never touch at the same time."""
+SPEED = 1 / 30
+"""Seconds over which the speed is taken with which a foot leaves a contact or comes to one."""
 LEAD = 0.3
 """Seconds in which a foot that enters or leaves the clip in the air loses the speed of its contact's correction."""
 
@@ -138,15 +140,16 @@ def with_toes(clip: Clip, leg: Leg, sole: Sole, prints: list[Footprint], ground:
 
 
 def carried_over(
-    clip: Clip, held: np.ndarray, spans: list[tuple[float, float]], ride: np.ndarray | float
+    clip: Clip, ball: np.ndarray, held: np.ndarray, spans: list[tuple[float, float]], ride: np.ndarray | float
 ) -> Motion:
     """The motion of a foot that is `held` (F, 9) in its stances, `spans`, carried over the frames between.
 
-    In the air it takes part in the motion `ride` (F, 3) of the body: it climbs with it, and does not hurry ahead.
+    `ball` (F, 3) is that of the animated foot. In the air it takes part in the motion `ride` (F, 3) of the body: it
+    climbs with it, and does not hurry ahead.
     """
     out = held.copy()
     out[:, :3] -= ride
-    fill(out, spans, clip.frames(LEAD), clip.fps)
+    fill(out, spans, ball[:, :2], clip.frames(LEAD), clip.fps)
     out[:, :3] += ride
     return Motion(*np.split(out, 3, 1))
 
@@ -326,9 +329,11 @@ def quintic(x: np.ndarray) -> np.ndarray:
     return x**3 * (10 - 15 * x + 6 * x * x)
 
 
-def fill(values: np.ndarray, spans: list[tuple[float, float]], lead: float, fps: float) -> None:
-    """Fill, in place, the frames of values (F, C) between the stances, `spans`, in whose frames they are known, by
-    quintics that leave and arrive with the speed of the known.
+def fill(
+    values: np.ndarray, spans: list[tuple[float, float]], way: np.ndarray, lead: float, fps: float
+) -> None:
+    """Fill, in place, the frames of values (F, C) between the stances, `spans`, in whose frames they are known, while
+    the animated foot goes its level `way` (F, 2); they leave and arrive with the speed of the known.
 
     Before the first stance and after the last, the value loses its speed within `lead` frames and stays.
     """
@@ -338,10 +343,31 @@ def fill(values: np.ndarray, spans: list[tuple[float, float]], lead: float, fps:
     landings, leavings = zip(*(ends_of(values, span, fps) for span in spans), strict=True)
     for leave, land in zip(leavings, landings[1:], strict=False):
         between = slice(leave.frame + 1, land.frame)
-        values[between] = hermite(leave, land, np.arange(len(values))[between])
+        values[between] = passing_over(leave, land, np.arange(len(values))[between], way, fps)
     for end, beyond in ((landings[0], slice(landings[0].frame)), (leavings[-1], slice(leavings[-1].frame + 1, None))):
         x = np.minimum(np.abs(np.arange(len(values))[beyond] - end.moment) / lead, 1.0)[:, None]
         values[beyond] = end.value + lead * end.away * (x - 2.5 * x**4 + 3 * x**5 - x**6)
+
+
+def passing_over(leave: End, land: End, frames: np.ndarray, way: np.ndarray, fps: float) -> np.ndarray:
+    """(n, C): from where one stance ends to where the next begins, in these frames (n,) between them.
+
+    By what the foot is moved level, the first two columns, is spread over the way (F, 2) that it gets along as
+    animated, so that a stride becomes longer or shorter as a whole: a foot that skates would else hang back in the air
+    and then shoot forward. The shorter the way is, compared with how far the foot goes astray from its ends and with
+    what is to be spread, the less. The rest, heights and turns too, is a quintic in time.
+    """
+    beside = SPEED * fps
+    moments = np.array([leave.moment, land.moment, leave.moment - beside, land.moment + beside])
+    begin, end, before, behind = cubic(way, moments.clip(0, len(way) - 1))
+    ahead, on_way = end - begin, way[frames]
+    change = (land.value - leave.value) * (np.arange(len(leave.value)) < 2)
+    astray = max(np.square(on_way - point).sum(1).max(initial=ahead @ ahead) for point in (begin, end))
+    spread = change[:, None] * ahead / max(astray + change @ change, 1e-12)  # (C, 2)
+    off = leave._replace(value=0 * leave.value, away=leave.away - spread @ (begin - before) / beside)
+    rest = land.value - leave.value - spread @ ahead
+    on = land._replace(value=rest, away=land.away + spread @ (behind - end) / beside)
+    return leave.value + (on_way - begin) @ spread.T + hermite(off, on, frames)
 
 
 class End(NamedTuple):
@@ -358,13 +384,13 @@ class End(NamedTuple):
 
 
 def ends_of(values: np.ndarray, span: tuple[float, float], fps: float) -> tuple[End, End]:
-    """The ends of a stance in values (F, C). Their speed is the mean over the thirtieth of a second beside them.
+    """The ends of a stance in values (F, C). Their speed is the mean over `SPEED` beside them.
 
     A parabola would follow a foot that gathers speed more closely, but it also follows the jitter of captured feet.
     """
     frames = frames_in(*span)
     known = values[frames]
-    n = min(max(1, round(fps / 30)), len(known) - 1)
+    n = min(max(1, round(SPEED * fps)), len(known) - 1)
     before, behind = (known[0] - known[n]) / max(n, 1), (known[-1] - known[-1 - n]) / max(n, 1)
     first, last = frames.start, frames.stop - 1
     return (

@@ -183,9 +183,9 @@ def follow_locked(
         held_foot(clip, leg, sole, foot, ground, lock) for leg, sole, foot in zip(clip.legs, soles, prints, strict=True)
     ]
     balls = [points[:, BALL] for points in tracks]
-    first = [carried_over(clip, *foot, 0.0) for foot in held]
+    first = [carried_over(clip, ball, *foot, 0.0) for ball, foot in zip(balls, held, strict=True)]
     body = pelvis_curve(*pelvis_tube(clip, balls, prints, first, reach, options), clip.fps)
-    out = [carried_over(clip, *foot, body[:, None] * UP) for foot in held]
+    out = [carried_over(clip, ball, *foot, body[:, None] * UP) for ball, foot in zip(balls, held, strict=True)]
     highest = np.max([motion.move[:, 2] for motion in out], axis=0)
     for i, (leg, sole, points, foot) in enumerate(zip(clip.legs, soles, tracks, prints, strict=True)):
         out[i] = unfolded(clip, leg, points[:, BALL], foot, out[i], body, reach[i, 0])

@@ -58,8 +58,8 @@ def corrected(clip: Clip, ground, lock: float = 1.0) -> Corrected:
     sole = sole_of(clip)
     one = Clip(clip.fps, clip.pelvis, (leg,))
     (prints,) = lay_footprints(one, [sole], [find_contacts(clip.fps, leg, sole)], ground, LIMITS)
-    motion = carried_over(clip, *held_foot(clip, leg, sole, prints, ground, lock), 0.0)
     before = sole.tracks(leg)
+    motion = carried_over(clip, before[:, BALL], *held_foot(clip, leg, sole, prints, ground, lock), 0.0)
     return Corrected(clip, sole, prints, motion, before, motion.of_sole(before, sole, leg))
 
 
