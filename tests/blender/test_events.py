@@ -103,7 +103,7 @@ def switch_on(scene):
 @pytest.mark.parametrize("event", ("frame_change_pre", "frame_change_post"))
 @pytest.mark.parametrize("act", (evaluate, visit_another_scene, set_influence, switch_on))
 def test_what_others_do_around_a_frame_leaves_no_trace(ob, tmp_path, act, event):
-    """They have Blender evaluate while no frame is shown; bones without keys would then be corrected again and again."""
+    """They have Blender evaluate before the frame; bones without keys would be corrected again and again."""
     scenes.remove_curves(ob, lambda path, _: "shin" in path or "thigh" in path)
     second = bpy.data.scenes.new("Second")
     for shown in (ob, bpy.data.objects["Ground"]):
