@@ -160,7 +160,7 @@ def test_what_blender_bakes_of_other_bones_is_no_bake_of_the_correction(ob):
 
 
 def test_keys_of_a_bake_that_is_made_active_while_live_stay():
-    """Its keys are what is shown in the only frame that was, but were not made of that: an edit elsewhere leaves them."""
+    """Its keys are what is shown, in the only frame that was, but were not made of that: an edit leaves them."""
     ob = scenes.walker("slope")
     walk = ob.animation_data.action
     bpy.ops.foot_ik.bake()
