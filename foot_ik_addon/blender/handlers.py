@@ -80,7 +80,8 @@ def foreign_handler() -> str:
 @persistent
 def before_frame(scene: bpy.types.Scene, *_: object) -> None:
     """Hand the animated pose to Blender's evaluation."""
-    _frames.open = [*getattr(_frames, "open", ()), [shown.session_uid for shown in with_sets(scene)]]
+    ends = after_frame in bpy.app.handlers.frame_change_post  # which others may clear for a time
+    _frames.open = [*getattr(_frames, "open", ()), [shown.session_uid for shown in with_sets(scene)]] if ends else []
     rigs = rigs_in(scene)
     if rigs:
         edited = is_edited(scene)
@@ -163,6 +164,7 @@ def before_save(*_: object) -> None:
 @persistent
 def show_again(*_: object) -> None:
     """Show the corrected pose after a save, an undo, a redo or a load."""
+    _frames.open = []
     awake()
     for ob in corrected(bpy.data.objects):
         blender.live.refresh(ob)

@@ -135,6 +135,17 @@ def test_what_others_do_around_a_frame_leaves_no_trace(ob, tmp_path, act, event)
     assert scenes.gaps(scenes.shown_over(ob, FRAMES), raw).max() < SAME
 
 
+def test_handlers_that_others_take_away_for_a_time_come_back_to_work(ob):
+    """Some do so to step through frames quickly; frames that began then never end."""
+    ob.foot_ik.enabled = True
+    poses, handlers = scenes.shown_over(ob, FRAMES), bpy.app.handlers.frame_change_post
+    kept = list(handlers)
+    handlers.clear()
+    scenes.shown_over(ob, FRAMES)
+    handlers.extend(kept)
+    assert scenes.gaps(scenes.shown_over(ob, FRAMES), poses).max() < SAME
+
+
 # Renders: what is seen in the depsgraph of the render after all handlers
 
 def rendered(ob, tmp_path, frames=(9, 20)):
