@@ -31,5 +31,5 @@ def modules() -> tuple:
         report_panel,
         state,
     )
-    return (properties, operators, fixes, lists, contacts, state, panels, report_panel, overlay, command_line, handlers,
-            replanning)
+    return (properties, fixes, lists, contacts, state, panels, report_panel, overlay, command_line, handlers,
+            replanning, operators)  # whose work, if some is under way, ends before all else goes

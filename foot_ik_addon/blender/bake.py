@@ -258,12 +258,15 @@ def push_down(data: bpy.types.AnimData, played: tuple[float, float], name: str) 
     old, slot = data.action, slot_identifier(data)
     if old is not None:
         blend, influence, extrapolation = data.action_blend_type, data.action_influence, data.action_extrapolation
+        if not len(data.nla_tracks):  # without any Blender passes over these
+            blend, influence, extrapolation = "REPLACE", 1.0, "HOLD"
         data.action = None
         track = data.nla_tracks.new()
         track.name = old.name
-        strip = track.strips.new(old.name, int(old.frame_range[0]), old)
+        keyed = old.curve_frame_range  # `frame_range` may be set by hand, and be less
+        strip = track.strips.new(old.name, int(keyed[0]), old)
         use_slot(strip, slot)
-        start, end = min(old.frame_range[0], played[0]), max(old.frame_range[1], played[1])
+        start, end = min(keyed[0], played[0]), max(keyed[1], played[1])
         strip.use_auto_blend = False
         strip.action_frame_start, strip.action_frame_end = start, end
         strip.frame_start, strip.frame_end = start, end

@@ -20,6 +20,7 @@ class Outcome:
     """What came of the work on one object."""
 
     name: str
+    """The full name of the object."""
     refused: str = ""
     """Why it was not done, one sentence; the object is then as it was. Empty when it was done."""
     notes: tuple[str, ...] = ()
@@ -76,9 +77,9 @@ def outcome(ob: bpy.types.Object, steps: Steps) -> Outcome:
         while True:
             next(steps)
     except StopIteration as end:
-        return Outcome(ob.name, notes=tuple(end.value), report=read_report(ob))
+        return Outcome(ob.name_full, notes=tuple(end.value), report=read_report(ob))
     except Refusal as refusal:
-        return Outcome(ob.name, str(refusal))
+        return Outcome(ob.name_full, str(refusal))
     except Exception as error:  # one rig's fault must not stop the others
         traceback.print_exc()
-        return Outcome(ob.name, f"Foot IK failed on {ob.name}, please report it: {type(error).__name__}: {error}")
+        return Outcome(ob.name_full, f"Foot IK failed on {ob.name}, please report it: {type(error).__name__}: {error}")

@@ -145,7 +145,7 @@ class Digest:
             bone, path = ob.pose.bones[name], f'pose.bones["{bpy.utils.escape_identifier(name)}"].'
             rest = bone.bone
             self.add(name, rest.parent and rest.parent.name, *(getattr(rest, flag) for flag in JOINTED))
-            self.add(np.array(rest.matrix_local).round(5).tolist(), round(rest.length, 5))
+            self.add(np.array(rest.matrix_local, float).round(5).tolist(), round(rest.length, 5))
             self.add(mode if path + "rotation_mode" not in moved else None)
             for channel, part in ((rotation_path(mode), ROTATION), ("location", LOCATION), ("scale", SCALE)):
                 if posed and path + channel not in moved:

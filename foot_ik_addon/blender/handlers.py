@@ -1,6 +1,7 @@
 """The application handlers: thin, and undone in reverse. Where nothing is corrected they load nothing either."""
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterable
 
@@ -14,6 +15,9 @@ REST = 1.0
 """Seconds for which a file in which nothing is corrected is not looked through again."""
 _idle = 0, 0.0
 """How many objects it has, and until when."""
+_frames = threading.local()
+"""`open`: per frame that is evaluated now, one inside the other, the session_uids of the scenes that it shows. Renders
+have a thread of their own."""
 
 
 def awake() -> None:
@@ -45,6 +49,15 @@ def with_sets(scene: bpy.types.Scene) -> list[bpy.types.Scene]:
     return scenes
 
 
+def is_animating(ob: bpy.types.Object) -> bool:
+    """Whether Blender is about to evaluate a frame of an object: until then its channels must hold what is animated.
+
+    What another add-on does before that frame may have Blender evaluate an earlier one, or edit our settings.
+    """
+    shown = {uid for scenes in getattr(_frames, "open", ()) for uid in scenes}
+    return bool(shown) and any(scene.session_uid in shown for scene in ob.users_scene)
+
+
 def corrected(objects: Iterable[bpy.types.Object]) -> list[bpy.types.Object]:
     """The armatures that are corrected live, or show a corrected pose now.
 
@@ -67,6 +80,8 @@ def foreign_handler() -> str:
 @persistent
 def before_frame(scene: bpy.types.Scene, *_: object) -> None:
     """Hand the animated pose to Blender's evaluation."""
+    ends = after_frame in bpy.app.handlers.frame_change_post  # which others may clear for a time
+    _frames.open = [*getattr(_frames, "open", ()), [shown.session_uid for shown in with_sets(scene)]] if ends else []
     rigs = rigs_in(scene)
     if rigs:
         edited = is_edited(scene)
@@ -87,6 +102,7 @@ def come_first() -> None:
 @persistent
 def after_frame(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     """Correct what Blender has evaluated, in the viewport and in renders."""
+    _frames.open = getattr(_frames, "open", [])[:-1]
     rigs = rigs_in(scene)
     if rigs:
         live = blender.live
@@ -148,6 +164,7 @@ def before_save(*_: object) -> None:
 @persistent
 def show_again(*_: object) -> None:
     """Show the corrected pose after a save, an undo, a redo or a load."""
+    _frames.open = []
     awake()
     for ob in corrected(bpy.data.objects):
         blender.live.refresh(ob)
@@ -173,5 +190,6 @@ def unregister() -> None:
         handlers = getattr(bpy.app.handlers, name)
         if function in handlers:
             handlers.remove(function)
+    _frames.open = []
     for ob in corrected(bpy.data.objects):
         blender.live.restore(ob)

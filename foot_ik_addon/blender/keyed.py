@@ -16,8 +16,8 @@ from .apply import shown_before
 from .channels import LOCATION, ROTATION, SCALE, SIZES, rotation_path
 from .compat import Bag, animated_bag
 from .curves import keys_of, path_of
-from .held import Held, given_back, read_held, still_there
-from .refusals import note_baked
+from .held import ROUNDED, Held, given_back, read_held, still_there
+from .refusals import baked_frames, note_baked
 
 SAME, OTHER = 1e-4, 1e-3
 """Baked channels differ from those that were shown by less than the one; those of a pose that is not corrected by more
@@ -38,6 +38,8 @@ def take_out(ob: bpy.types.Object) -> None:
     if bag is None or data.action.library is not None:
         return
     held, at = still_there(ob, read_held(ob))
+    if any(first <= held.frame <= last for first, last in baked_frames(ob)):
+        return  # a bake was made active since, which holds the same as was shown
     curves = curves_of_bones(bag, [ob.pose.bones[place] for place in at], held.modes)
     time = data.nla_tweak_strip_time_to_scene(held.frame * held.pace, invert=True)
     keys = {cell: key for cell, curve in curves.items() if (key := key_at(curve, time)) is not None}
@@ -45,7 +47,7 @@ def take_out(ob: bpy.types.Object) -> None:
     for cell, key in keys.items():
         now[cell] = key.co.y
     meant = given_back(held, held.modes, now)
-    wrong = [cell for cell in keys if meant[cell] != now[cell]]
+    wrong = [cell for cell in keys if abs(meant[cell] - now[cell]) > ROUNDED]
     if not wrong or note_bake(ob, held, curves):
         return
     for cell in wrong:

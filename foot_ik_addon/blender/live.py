@@ -18,7 +18,7 @@ from mathutils import Matrix
 from .apply import Channels, Request, corrected_channels, read_weights, remember, request_of
 from .channels import LOCATION, ROTATION, SCALE, BoneChannels, four, in_mode
 from .flush import flush, give_back, is_flushed
-from .handlers import awake, corrected
+from .handlers import awake, corrected, is_animating
 from .held import Held, given_back, keep, read_held, still_there
 from .keyed import take_out
 from .planned import plan_of_clip
@@ -39,7 +39,7 @@ def writable(ob: bpy.types.Object) -> bool:
 def live_rigs(objects: Iterable[bpy.types.Object]) -> list[bpy.types.Object]:
     """Those of some objects that are corrected live."""
     return [ob for ob in corrected(objects) if ob.foot_ik.enabled and writable(ob)
-            and ob.session_uid not in _suspended]
+            and ob.session_uid not in _suspended and not is_animating(ob)]
 
 
 def shown_rigs(objects: Iterable[bpy.types.Object]) -> list[bpy.types.Object]:
@@ -197,7 +197,7 @@ def refresh(ob: bpy.types.Object) -> None:
         return
     restore(ob)
     ob.update_tag()
-    if not ob.foot_ik.enabled:
+    if not ob.foot_ik.enabled or is_animating(ob):
         return
     here = bpy.context.scene
     for scene in sorted(ob.users_scene, key=lambda scene: scene != here):

@@ -9,9 +9,11 @@ import numpy as np
 
 from ..core.rotations import transform
 from .apply import saved_plan
-from .compat import slot_identifier
+from .compat import animated_bag, slot_identifier
 from .curves import obstacle_on, read_curves
+from .digest import Digest
 from .flush import flat
+from .playing import add_bag
 from .rig import Rig
 from .sampling import Sample
 from .store import SavedPlan
@@ -33,7 +35,8 @@ def plan_of_clip(ob: bpy.types.Object, rig: Rig) -> SavedPlan | None:
 
 def plays_planned(ob: bpy.types.Object, rig: Rig, unit: float) -> bool:
     """Whether an object plays an action that was planned or a bake of that, by their names, or one of the same motion;
-    so what is edited stays the one planned. Where F-curves do not tell the motion, an action is taken for that.
+    so what is edited stays the one planned. Where F-curves do not tell the motion it must be these F-curves; over NLA
+    strips any action is taken for that.
     """
     planned, data = ob.foot_ik.planned, ob.animation_data
     names = names_of(data) if planned and data else ()
@@ -46,9 +49,23 @@ def plays_planned(ob: bpy.types.Object, rig: Rig, unit: float) -> bool:
             known = {base(name) for name, _ in mark["names"]}
             _same[key] = any(base(name) in known for name, _ in names)
         else:
-            _same[key] = (any(list(name) in mark["names"] for name in names) or obstacle_on(ob, rig) != ""
-                          or moves_so(ob, rig, unit, mark))
+            _same[key] = any(list(name) in mark["names"] for name in names) or acts_so(ob, rig, unit, mark)
     return _same[key]
+
+
+def acts_so(ob: bpy.types.Object, rig: Rig, unit: float, mark: dict) -> bool:
+    """Whether the active action of an object moves it as `marked`."""
+    data = ob.animation_data
+    if data.use_nla and any(track.is_solo or not track.mute for track in data.nla_tracks):
+        return True
+    return digest_of(data) == mark.get("curves") if obstacle_on(ob, rig) else moves_so(ob, rig, unit, mark)
+
+
+def digest_of(data: bpy.types.AnimData) -> str:
+    """A digest of the F-curves of the active action."""
+    digest = Digest(lambda _: False)
+    add_bag(digest.add, animated_bag(data))
+    return digest.finish()
 
 
 def names_of(data: bpy.types.AnimData) -> tuple[tuple[str, str | None], ...]:
@@ -74,14 +91,15 @@ def moves_so(ob: bpy.types.Object, rig: Rig, unit: float, mark: dict) -> bool:
 
 
 def marked(ob: bpy.types.Object, rig: Rig, sample: Sample, unit: float, pace: float) -> str:
-    """What tells the planned motion of an object again: its actions, and a few glimpses of its joints; empty where it
-    plays none. `unit` is a leg in the world, `pace` as in `Held`."""
+    """What tells the planned motion of an object again: its actions, their F-curves, and a few glimpses of its joints;
+    empty where it plays none. `unit` is a leg in the world, `pace` as in `Held`."""
     names = names_of(ob.animation_data) if ob.animation_data else ()
     if not names:
         return ""
     few = sample.take(np.unique(np.linspace(0, len(sample) - 1, GLIMPSES).astype(int)))
     joints = (joints_of(few, rig) / unit).round(4)
-    return json.dumps({"names": names, "times": (few.frames * pace).tolist(), "joints": joints.tolist()})
+    return json.dumps({"names": names, "curves": digest_of(ob.animation_data), "times": (few.frames * pace).tolist(),
+                       "joints": joints.tolist()})
 
 
 def also_marked(ob: bpy.types.Object) -> str:

@@ -29,6 +29,7 @@ def main(arguments: list[str]) -> int:
     parser = make_parser()
     try:
         options = parser.parse_args(arguments)
+        options.output = options.output and os.path.abspath(bpy.path.abspath(options.output))
         if options.output and not is_writable(options.output):
             parser.error(f"cannot write to {options.output}: name a file in a folder that exists")
     except SystemExit as end:  # argparse has printed help, or what is wrong
@@ -38,7 +39,6 @@ def main(arguments: list[str]) -> int:
     problem = "" if found else f"The scene {scene.name} has no animated armature: name one with --object"
     output = "" if all(o.refused for o in found) else options.output
     if output:
-        output = os.path.abspath(output)
         problem = save(output)
     if options.json:
         print(json.dumps(as_json(scene, options.command, found, problem, output)), flush=True)
@@ -74,19 +74,25 @@ def make_parser() -> ArgumentParser:
 
 
 def is_writable(path: str) -> bool:
-    """Whether a path can be that of a file."""
-    return not os.path.isdir(path) and os.path.isdir(os.path.dirname(os.path.abspath(path)))
+    """Whether an absolute path can be that of a file."""
+    return not os.path.isdir(path) and os.path.isdir(os.path.dirname(path))
 
 
 def chosen(scene: bpy.types.Scene, options: Namespace) -> list[str]:
     """Names of the objects to work on, each once."""
-    return list(dict.fromkeys(options.objects or [ob.name for ob in blender.batch.animated_rigs(scene)]))
+    return list(dict.fromkeys(options.objects or [ob.name_full for ob in blender.batch.animated_rigs(scene)]))
+
+
+def armature(scene: bpy.types.Scene, name: str) -> bpy.types.Object | None:
+    """The armature of a scene that has this full name, which names the library of what is linked; else this name."""
+    found = [ob for ob in scene.objects if ob.type == "ARMATURE" and name in (ob.name_full, ob.name)]
+    return min(found, key=lambda ob: ob.name_full != name, default=None)
 
 
 def attempt(scene: bpy.types.Scene, name: str, options: Namespace) -> blender.batch.Outcome:
     """Do what the command says with one object."""
-    ob = scene.objects.get(name)
-    if ob is None or ob.type != "ARMATURE":
+    ob = armature(scene, name)
+    if ob is None:
         return blender.batch.Outcome(name, f"The scene {scene.name} has no armature called {name}: check --object")
     if options.command == "report":
         return blender.batch.outcome(ob, blender.batch.report_rig(ob))
@@ -111,7 +117,7 @@ def as_json(scene: bpy.types.Scene, command: str, found: list[blender.batch.Outc
     """What was done, for programs."""
     state = blender.reporting.report_state
     rows = [{"name": o.name, "done": not o.refused, "refused": o.refused or None, "notes": o.notes,
-             "report": o.report, "report_state": o.report and state(scene, scene.objects[o.name])}
+             "report": o.report, "report_state": o.report and state(scene, armature(scene, o.name))}
             for o in found]
     return {"version": 1, "command": command, "file": bpy.data.filepath or None, "scene": scene.name,
             "output": output or None, "problem": problem or None, "objects": rows}

@@ -15,6 +15,8 @@ SLICE = 0.1
 """Seconds of work between two redraws of the window."""
 
 _share: float | None = None
+_running: list[Stepped] = []
+"""The operators that run in a window."""
 
 
 def share_done() -> float | None:
@@ -75,6 +77,7 @@ class Stepped(OnArmature):
         show_progress(context, self.bl_label, 0.0)
         self._timer = manager.event_timer_add(0.001, window=context.window)
         manager.modal_handler_add(self)
+        _running.append(self)
         return {"RUNNING_MODAL"}
 
     def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
@@ -122,6 +125,7 @@ class Stepped(OnArmature):
     def finish(self, context: bpy.types.Context) -> None:
         global _share
         _share = None
+        _running.remove(self)
         context.window_manager.event_timer_remove(self._timer)
         context.window_manager.progress_end()
         context.workspace.status_text_set(None)
@@ -216,4 +220,12 @@ class FOOT_IK_OT_clear(OnArmature, bpy.types.Operator):
 
 CLASSES = (FOOT_IK_OT_detect_legs, FOOT_IK_OT_plan, FOOT_IK_OT_toggle, FOOT_IK_OT_bake, FOOT_IK_OT_clear)
 
-register, unregister = bpy.utils.register_classes_factory(CLASSES)
+register, unregister_classes = bpy.utils.register_classes_factory(CLASSES)
+
+
+def unregister() -> None:
+    """End what runs in a window as Esc does: Blender drops it without a word."""
+    while _running:
+        with bpy.context.temp_override(window=bpy.context.window_manager.windows[0]):
+            _running[-1].cancel(bpy.context)
+    unregister_classes()

@@ -347,6 +347,45 @@ def test_nla_target_puts_the_corrected_channels_on_a_track_above():
     assert all(is_corrected(path) for path, _ in scenes.curves(strips[-1].action))
 
 
+def blended(ob):
+    """As after all tracks were deleted that an action was blended over: Blender then passes over how it was."""
+    data = ob.animation_data
+    data.action_blend_type, data.action_influence, data.action_extrapolation = "ADD", 0.5, "NOTHING"
+
+
+def with_a_range_set_by_hand(ob):
+    """A manual frame range is for exporters; the keys outside of it play."""
+    action = ob.animation_data.action
+    action.use_frame_range, action.frame_start, action.frame_end = True, 10, 20
+    for curve in scenes.curves(action).values():
+        curve.keyframe_points.insert(scenes.LAST + 20, curve.evaluate(1))
+
+
+@pytest.mark.parametrize("prepare", (blended, with_a_range_set_by_hand))
+def test_nla_target_keeps_what_plays_whatever_the_action_says(prepare):
+    ob = scenes.walker("slope", prepare=prepare)
+    beyond = [scenes.LAST + i for i in (2, 10, 30)]
+    raw, poses = scenes.shown_over(ob, beyond), live_poses(ob)
+    bake(target="NLA")
+    assert_plays(ob, poses)
+    assert scenes.gaps(scenes.shown_over(ob, beyond), raw).max() < UNTOUCHED
+
+
+def test_the_action_below_plays_on_after_it_was_tweaked():
+    """Leaving tweak mode cuts a strip to the range of its action where that is synchronised."""
+    ob = scenes.walker("slope", prepare=with_a_range_set_by_hand)
+    poses = live_poses(ob)
+    bake(target="NLA")
+    data = ob.animation_data
+    before = tracks(ob)
+    data.nla_tracks.active = data.nla_tracks[0]
+    scenes.nla(ob, data.nla_tracks[0], "tweakmode_enter")
+    assert data.use_tweak_mode
+    scenes.nla(ob, data.nla_tracks[0], "tweakmode_exit")
+    assert tracks(ob) == before
+    assert_plays(ob, poses)
+
+
 def test_nla_target_leaves_tracks_and_strips_alone():
     ob = scenes.walker("slope", prepare=push_to_nla)
     before = tracks(ob)

@@ -131,6 +131,33 @@ def test_refused_objects_do_not_stop_the_others(run, tmp_path):
         assert name in rows(result)[name]["refused"] and rows(result)[name]["report"] is None
 
 
+def test_linked_rig_of_the_same_name_is_told_apart(run, shot, tmp_path):
+    """One that was there first is no longer taken for the rig that can be edited."""
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    scene, out = bpy.context.scene, tmp_path / "out.blend"
+    for link in (True, False):
+        with bpy.data.libraries.load(str(shot), link=link) as (_, into):
+            into.objects = [NAMES[0], "Ground"]
+        for ob in into.objects:
+            scene.collection.objects.link(ob)
+    assert [ob.name for ob in scene.objects].count(NAMES[0]) == 2 and scene.objects[NAMES[0]].library
+    scene.frame_end, linked = 16, f"{NAMES[0]} [shot.blend]"
+    code, result, _ = run("plan", "--json", "--output", str(out), file=None)
+    assert code == 1 and set(rows(result)) == {NAMES[0], linked}
+    assert rows(result)[NAMES[0]]["report_state"] == "CURRENT" and "library override" in rows(result)[linked]["refused"]
+    code, result, _ = run("report", "--json", "--object", NAMES[0], "--object", linked, file=out)
+    assert rows(result)[NAMES[0]]["done"] and not rows(result)[linked]["done"]
+
+
+def test_output_may_be_relative_to_the_open_file(run, shot, tmp_path, monkeypatch):
+    (tmp_path / "work").mkdir()
+    copy = tmp_path / "shot.blend"
+    copy.write_bytes(shot.read_bytes())
+    monkeypatch.chdir(tmp_path / "work")
+    code, result, _ = run("plan", "--json", "--object", NAMES[0], "--output", "//feet.blend", file=copy)
+    assert code == 0 and result["output"] == str(tmp_path / "feet.blend") and os.path.exists(result["output"])
+
+
 @pytest.mark.parametrize("spoil", ("ground", "driver", "fault"))
 def test_refused_object_is_left_as_it_was_and_nothing_saved(run, shot, tmp_path, addon, monkeypatch, spoil):
     """Refused after its legs were detected: they go again."""

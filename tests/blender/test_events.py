@@ -81,6 +81,71 @@ def test_a_leg_that_another_add_on_poses_never_drifts(ob, pose_in_each_frame):
     assert scenes.gaps(scenes.shown_over(ob, FRAMES), raw).max() < SAME
 
 
+def evaluate(scene):
+    """Another add-on reads the scene before the frame."""
+    bpy.data.objects["Ground"].update_tag()
+    bpy.context.view_layer.update()
+
+
+def visit_another_scene(scene):
+    """Another add-on keeps a second scene, which shows the same rig, at the same frame."""
+    bpy.data.scenes["Second"].frame_set(scene.frame_current)
+
+
+def set_influence(scene):
+    scenes.rig().foot_ik.influence = 0.5 if scene.frame_current > 15 else 1.0
+
+
+def switch_on(scene):
+    scenes.rig().foot_ik.enabled = True
+
+
+@pytest.mark.parametrize("event", ("frame_change_pre", "frame_change_post"))
+@pytest.mark.parametrize("act", (evaluate, visit_another_scene, set_influence, switch_on))
+def test_what_others_do_around_a_frame_leaves_no_trace(ob, tmp_path, act, event):
+    """They have Blender evaluate before the frame; bones without keys would be corrected again and again."""
+    scenes.remove_curves(ob, lambda path, _: "shin" in path or "thigh" in path)
+    second = bpy.data.scenes.new("Second")
+    for shown in (ob, bpy.data.objects["Ground"]):
+        second.collection.objects.link(shown)
+    raw, expected = scenes.shown_over(ob, FRAMES), {}
+    ob.foot_ik.enabled = True
+    for frame in FRAMES:
+        ob.foot_ik.influence = 0.5 if act is set_influence and frame > 15 else 1.0
+        expected[frame] = scenes.shown(ob, frame)
+    assert scenes.gaps(expected[9], raw[1]).max() > 0.01
+    ob.foot_ik.enabled = act is not switch_on
+    busy = []
+
+    def handler(scene, _depsgraph=None):
+        if not busy:
+            busy.append(True)
+            act(scene)
+            busy.clear()
+
+    getattr(bpy.app.handlers, event).append(handler)
+    try:
+        for frame in (*FRAMES, *FRAMES[::-1], 20, 20):
+            assert scenes.gaps(scenes.shown(ob, frame), expected[frame]).max() < SAME, frame
+        for frame, pose in rendered(ob, tmp_path).items():
+            assert scenes.gaps(pose, expected[frame]).max() < SAME, frame
+    finally:
+        getattr(bpy.app.handlers, event).remove(handler)
+    ob.foot_ik.enabled = False
+    assert scenes.gaps(scenes.shown_over(ob, FRAMES), raw).max() < SAME
+
+
+def test_handlers_that_others_take_away_for_a_time_come_back_to_work(ob):
+    """Some do so to step through frames quickly; frames that began then never end."""
+    ob.foot_ik.enabled = True
+    poses, handlers = scenes.shown_over(ob, FRAMES), bpy.app.handlers.frame_change_post
+    kept = list(handlers)
+    handlers.clear()
+    scenes.shown_over(ob, FRAMES)
+    handlers.extend(kept)
+    assert scenes.gaps(scenes.shown_over(ob, FRAMES), poses).max() < SAME
+
+
 # Renders: what is seen in the depsgraph of the render after all handlers
 
 def rendered(ob, tmp_path, frames=(9, 20)):

@@ -6,7 +6,7 @@ from pathlib import Path
 import bpy
 import numpy as np
 import pytest
-from blender import scenes
+from blender import control_rigs, scenes
 
 FRAME = 20
 SAME = 1e-5
@@ -275,6 +275,29 @@ def test_another_action_is_not_corrected_by_the_plan(ob):
         scenes.play(ob, action)
         ob.foot_ik.enabled = True
         assert scenes.gaps(scenes.shown(ob, 46), pose).max() < 1e-4, action.name
+
+
+def driven(ob):
+    """A driver on the object, so that curves alone do not tell where it is."""
+    ob.driver_add("location", 0).driver.expression = "0"
+
+
+@pytest.mark.parametrize("prepare", (control_rigs.ik_rig, driven))
+def test_another_action_is_not_corrected_by_the_plan_where_curves_do_not_tell_the_motion(prepare):
+    ob = scenes.walker("slope", prepare=prepare)
+    walk, frames = ob.animation_data.action, (10, 30, 46)
+    scenes.visit(46)
+    pose = live(ob)
+    scenes.play(ob, standing(walk))
+    stands = scenes.shown_over(ob, frames)
+    ob.foot_ik.enabled = False
+    raw = scenes.shown_over(ob, frames)
+    assert scenes.gaps(stands, raw).max() < 0.01 and scenes.gaps(pose, raw[-1]).max() > 0.1
+    ob.foot_ik.enabled = True
+    walk.name = "Renamed"
+    for action in (walk, walk.copy()):
+        scenes.play(ob, action)
+        assert scenes.gaps(scenes.shown(ob, 46), pose).max() < SAME, action.name
 
 
 def test_a_track_of_another_action_is_not_corrected_by_the_plan(ob):

@@ -267,6 +267,17 @@ def test_whatever_blender_has_can_be_read(state, tmp_path):
     assert state() == "CURRENT"
 
 
+def test_the_digest_of_a_rest_pose_is_that_of_other_versions(state, addon, monkeypatch):
+    """Arrays of matrices are float32 from 5.2 on, which once made all plans of files of earlier versions old."""
+    scenes.walker("slope")
+    digest, added = addon("blender.digest").Digest, []
+    add = digest.add
+    monkeypatch.setattr(digest, "add", lambda self, *values: (added.append(values), add(self, *values)))
+    state()
+    rests = [v[0] for v in added if len(v) == 2 and isinstance(v[0], list) and len(v[0]) == 4 and len(v[0][0]) == 4]
+    assert rests and all(value == round(value, 5) for rest in rests for row in rest for value in row)
+
+
 def test_what_another_add_on_poses_in_each_frame_changes_nothing(state):
     def pose(scene, _depsgraph=None):
         scenes.rig().pose.bones["root"].rotation_quaternion.z = scene.frame_current * 0.01

@@ -157,3 +157,39 @@ def test_what_blender_bakes_of_other_bones_is_no_bake_of_the_correction(ob):
                      use_current_action=True, bake_types={"POSE"})
     assert scenes.gaps(scenes.shown_over(ob, range(1, scenes.LAST + 1)), poses).max() < SAME
     planned()
+
+
+def test_keys_of_a_bake_that_is_made_active_while_live_stay():
+    """Its keys are what is shown, in the only frame that was, but were not made of that: an edit leaves them."""
+    ob = scenes.walker("slope")
+    walk = ob.animation_data.action
+    bpy.ops.foot_ik.bake()
+    baked = ob.animation_data.action
+    scenes.play(ob, walk)
+    scenes.visit(FRAME)
+    ob.foot_ik.enabled = True
+    scenes.play(ob, baked)
+    update()
+    before = scenes.action_state(baked)
+    curve = scenes.curve(ob, "head", "rotation_quaternion", 1)
+    curve.keyframe_points[FRAME - 1].co.y += 0.1
+    curve.update()
+    update()
+    goes_on()
+    (changed,) = scenes.differences(before, scenes.action_state(baked))
+    assert "head" in changed
+
+
+def test_keys_of_another_action_that_are_nearly_what_is_shown_stay(ob):
+    """Values that the correction leaves alone, of another action, differ in the last digit only."""
+    walk = ob.animation_data.action
+    other = walk.copy()
+    for curve in scenes.curves(other).values():
+        for key in curve.keyframe_points:
+            key.co.y += 1e-6
+        curve.update()
+    before = scenes.action_state(other)
+    scenes.play(ob, other)
+    other.name = "Other"  # an edit
+    goes_on()
+    assert scenes.differences(before, scenes.action_state(other)) == []

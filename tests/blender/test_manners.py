@@ -74,6 +74,36 @@ def installed():
     return Path(sys.modules[MODULE].__file__).parent
 
 
+@pytest.mark.parametrize("work", ("detect_legs", "plan_clip"))
+def test_work_under_way_ends_when_the_add_on_is_disabled(addon, work):
+    """As in a window, where Blender then drops the operator half-done; gui/test_states.py has it run in one."""
+    def driven(ob):
+        """Legs without keys; a driver, so that each frame is visited."""
+        scenes.remove_curves(ob, lambda path, _: "shin" in path or "thigh" in path)
+        ob.driver_add("location", 0).driver.expression = "0"
+
+    ob, frames = scenes.walker("slope", prepare=driven), (3, 20)
+    raw = scenes.shown_over(ob, frames)
+    ob.foot_ik.enabled = True
+    shown, before = scenes.shown_over(ob, frames), scenes.everything()
+    operators, context = addon("ui.operators"), bpy.context
+    under_way = operators.Stepped()
+    under_way._steps = getattr(addon("blender.planning"), work)(context.scene, ob)
+    under_way._timer = context.window_manager.event_timer_add(10.0, window=context.window_manager.windows[0])
+    under_way._object = ob.name
+    operators._running.append(under_way)
+    for _ in range(8):
+        next(under_way._steps)
+    assert scenes.gaps(scenes.shown(ob), raw[1]).max() > 0.01
+    addon_utils.disable(MODULE)
+    assert context.scene.frame_current == frames[-1] and scenes.gaps(scenes.shown(ob), raw[1]).max() == 0
+    assert scenes.gaps(scenes.shown_over(ob, frames), raw).max() == 0
+    addon_utils.enable(MODULE)
+    addon("blender.handlers").show_again()
+    assert scenes.gaps(scenes.shown_over(ob, frames), shown).max() < 1e-6
+    assert scenes.differences(before, scenes.everything()) == []
+
+
 def test_reload_scripts_reads_all_files_anew():
     """As Reload Scripts does, and Blender itself where a file is newer than what it has loaded."""
     ob = scenes.walker("slope")

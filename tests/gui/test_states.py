@@ -4,6 +4,7 @@ import sys
 import time
 from pathlib import Path
 
+import addon_utils
 import bpy
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -242,7 +243,34 @@ def test_keys_made_while_live_hold_the_animation():
     assert all(apart(found[f], raw[f]) < SAME for f in FRAMES)
 
 
+def test_disabled_while_it_detects():
+    """What is under way ends as by Esc: Blender itself drops it half-done, without a word."""
+    raw, live = open_slope(without_keys)
+    scene, settings = bpy.context.scene, rig().foot_ik
+    scene.frame_set(FRAMES[0])
+    before = settings.plan, settings.pelvis, [leg.foot for leg in settings.legs], len(settings.contacts)
+
+    def slow(*_):
+        """As long as it is there each frame is visited."""
+        time.sleep(0.05)
+
+    bpy.app.handlers.frame_change_post.append(slow)
+    with harness.view3d():
+        bpy.ops.foot_ik.detect_legs("INVOKE_DEFAULT")
+    yield 0.7
+    assert sys.modules[f"{MODULE}.ui.operators"].share_done() is not None
+    addon_utils.disable(MODULE)
+    bpy.app.handlers.frame_change_post.remove(slow)
+    yield 0.5
+    assert scene.frame_current == FRAMES[0] and poses() == raw
+    addon_utils.enable(MODULE)
+    yield 0.5
+    settings = rig().foot_ik
+    assert before == (settings.plan, settings.pelvis, [leg.foot for leg in settings.legs], len(settings.contacts))
+    assert settings.enabled and poses() == live
+
+
 harness.run(test_two_windows_show_one_pose, test_two_windows_show_one_pose_of_what_has_no_keys,
             test_a_window_with_another_scene, test_local_view_changes_nothing, test_playback_that_drops_frames,
             test_keys_made_while_live_hold_the_animation, test_a_render_cancelled_with_esc,
-            test_saved_while_live_and_opened_without_the_add_on)
+            test_disabled_while_it_detects, test_saved_while_live_and_opened_without_the_add_on)
