@@ -139,6 +139,16 @@ class Unrolled:
         return out
 
 
+def closes_round(clip: Clip) -> bool:
+    """Whether the clip goes round in one frame more than its range has, from its first two frames, its last and the
+    one after that: which is the first again, arrived at as fast as that is left."""
+    marks = np.concatenate([*(leg.joints for leg in clip.legs), clip.pelvis[:, None]], 1)
+    first, second, last, after = marks - clip.pelvis[:, None] * (1, 1, 0)
+    leave, arrive = np.diff(clip.pelvis, axis=0)[[0, -1], :2]
+    steady = np.abs(arrive - leave).max() < max(SAME, np.abs(leave).max() / 2)
+    return steady and np.abs(after - first).max() < SAME < np.abs(last - first).max()
+
+
 def find_loop(clip: Clip, soles: list[Sole], prints: list[list[Footprint]], ground: Ground) -> Loop | None:
     """How a clip loops, or None: where its last pose is not its first, or the ground under that is not."""
     period = len(clip) - 1

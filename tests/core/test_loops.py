@@ -9,8 +9,9 @@ from core import grounds, walks
 from core.figures import cuts, floats, mean_slide, options, planted
 from core.walks import LEFT, clip_of
 
-from foot_ik_addon.core.clip import LEG, Clip
+from foot_ik_addon.core.clip import LEG, Clip, Leg
 from foot_ik_addon.core.edits import Edit
+from foot_ik_addon.core.loops import closes_round
 from foot_ik_addon.core.plan import Plan, make_plan
 
 MM = 1e-3 * LEG
@@ -107,6 +108,28 @@ def planned_as_no_loop(clip: Clip, ground) -> Plan:
     pelvis = clip.pelvis.copy()
     pelvis[-1, 0] += 2e-3
     return make_plan(replace(clip, pelvis=pelvis), ground, options())
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_a_loop_whose_range_ends_a_frame_early_is_told(name):
+    """Not one that shows its first pose again already, one that stands still, nor one that stops for a frame there."""
+    count = LOOPS[name].count - 1
+    clip = clip_of(replace(LOOPS[name], seconds=2 * LOOPS[name].seconds))
+    ends = lambda *rows: rows_of(clip, [0, 1, *rows])
+    assert closes_round(ends(count - 1, count)) and closes_round(ends(2 * count - 1, 2 * count))
+    assert not closes_round(ends(count, count + 1)) and not closes_round(ends(count - 2, count - 1))
+    assert not closes_round(rows_of(clip, [0, 0, 0, 0]))
+    stops = ends(count - 1, count)
+    stops.pelvis[-1] += (0.1, 0, 0)
+    for leg in stops.legs:
+        leg.joints[-1] += (0.1, 0, 0)
+    assert not closes_round(stops)
+
+
+def rows_of(clip: Clip, rows: list[int]) -> Clip:
+    """Some frames of a clip."""
+    legs = (Leg(x.joints[rows], x.foot[rows], x.toe if x.toe is None else x.toe[rows], x.bends) for x in clip.legs)
+    return Clip(clip.fps, clip.pelvis[rows], tuple(legs))
 
 
 def test_edits_of_a_loop_rule_every_round():
