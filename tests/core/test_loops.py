@@ -13,6 +13,7 @@ from foot_ik_addon.core.clip import LEG, Clip, Leg
 from foot_ik_addon.core.edits import Edit
 from foot_ik_addon.core.loops import closes_round
 from foot_ik_addon.core.plan import Plan, make_plan
+from foot_ik_addon.core.rotations import from_rotvec
 
 MM = 1e-3 * LEG
 LOOPS = {
@@ -68,6 +69,28 @@ def test_a_loop_of_several_rounds_has_no_seam(phase):
     clip = from_phase(walks.stride(6, skate=0.3), phase)
     jump, _ = seams(make_plan(clip, grounds.slope(0, 10), options()), 0.0)
     assert jump < 0.2 * MM
+
+
+RAMP = grounds.still(lambda x, y: 0.1 * np.arctan2(y, x))
+DISH = grounds.still(lambda x, y: 0.2 * (x * x + y * y))
+TURNS = {
+    "ramp": (walks.circling(2, skate=0.15), RAMP, 0.8, 0.08),
+    "backward": (walks.circling(2, -0.4, skate=-0.15), RAMP, -0.8, -0.08),
+    "on the spot": (walks.turning(2, 0.5), DISH, 1.0, 0.0),
+    "all around": (walks.circling(8, np.pi / 4, 0.8, skate=0.15), grounds.slope(10), 2 * np.pi, 0.0),
+}
+
+
+@pytest.mark.parametrize("phase", [0.0, 0.3])
+@pytest.mark.parametrize("name", TURNS)
+def test_a_loop_that_turns_has_no_seam(name, phase):
+    """Up a winding ramp, back down it, on the spot in a dish, once around on a slope."""
+    walk, ground, angle, rise = TURNS[name]
+    plan, spin = make_plan(from_phase(walk, phase), ground, options()), from_rotvec(np.array([0.0, 0.0, angle]))
+    for x in tracks(plan):
+        leaps, bends = np.diff(x, axis=0), np.diff(x, 2, axis=0)
+        assert np.abs(x[-1] - spin @ x[0] - (0, 0, rise * LEG)).max() < 0.2 * MM
+        assert np.linalg.norm(spin @ leaps[0] - leaps[-1]) < 1.05 * np.linalg.norm(bends, axis=1).max() + 0.1 * MM
 
 
 def test_a_contact_that_the_seam_cuts_is_one_footprint():
