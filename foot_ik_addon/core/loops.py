@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -68,18 +69,21 @@ class Loop:
         return Clip(clip.fps, transform(moved, clip.pelvis[frames]), tuple(legs))
 
     def edits(self, edits: tuple[tuple[Edit, ...], ...]) -> tuple[tuple[Edit, ...], ...]:
-        """The user's edits, in each round. The frame in which one round ends and the next begins is the former's."""
+        """The user's edits, in each round. The frame in which one round ends and the next begins is the former's, if
+        that is edited there."""
         most = -(-self.around // self.period)
 
-        def unrolled(e: Edit) -> Iterator[Edit]:
-            for k in range(-most, most + 1):
-                low, high = int(k > 0), self.period + int(k >= 0)
+        def unrolled(foot: tuple[Edit, ...]) -> Iterator[Edit]:
+            first, last = (any(e.start <= frame < e.stop for e in foot) for frame in (0, self.period))
+            for k, e in product(range(-most, most + 1), foot):
+                low, high = int(k > 0 and last), self.period + int(k >= 0 or not first)
                 start, stop = max(e.start, low), min(e.stop, high)
                 if start < stop:
                     by = k * self.period + self.around
-                    yield replace(e, start=start + by, stop=stop + by)
+                    heel, ball = (touch and (touch[0] + by, touch[1] + by) for touch in (e.heel, e.ball))
+                    yield Edit(start + by, stop + by, e.mode, heel, ball)
 
-        return tuple(tuple(new for e in foot for new in unrolled(e)) for foot in edits)
+        return tuple(tuple(unrolled(foot)) for foot in edits)
 
     def cut(self, plan: Plan) -> Plan:
         """The plan of the clip itself from that of the unrolled one."""
@@ -110,6 +114,7 @@ class Loop:
             heel=contact.heel[span],
             ball=contact.ball[span],
             unsure=contact.unsure[span],
+            lifted=None if contact.lifted is None else contact.lifted[span],
             early=contact.early if start == contact.start else 0.0,
             late=contact.late if stop == contact.stop else 0.0,
         )

@@ -163,3 +163,12 @@ def test_edits_of_a_loop_rule_every_round():
     assert (10, 14) in [(c.start, c.stop) for c in held.contacts[LEFT]]
     jump, _ = seams(held, 0.0)
     assert jump < 0.2 * MM
+
+
+def test_heel_and_ball_touch_in_a_loop_when_the_user_says_so():
+    clip = clip_of(LOOPS["skating"])
+    edit = Edit(4, 12, "LOCK", heel=(4, 7), ball=(6, 12))
+    plan = make_plan(clip, grounds.flat(), options(edits=((edit,), ())))
+    (c,) = (c for c in plan.contacts[LEFT] if (c.start, c.stop) == (4, 12))
+    np.testing.assert_array_equal(np.flatnonzero(c.heel), np.arange(0, 3))
+    np.testing.assert_array_equal(np.flatnonzero(c.ball), np.arange(2, 8))
