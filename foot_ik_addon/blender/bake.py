@@ -15,19 +15,19 @@ from ..core.rotations import nearest_rotation, to_quaternion
 from . import live
 from .apply import Channels, Weights, chains_of, corrected_channels, in_range, read_weights, request_of
 from .channels import in_mode, rotation_path
-from .clips import sample_clip
+from .clips import sample_clip, whole_round
 from .compat import animated_bag, assign_action, ensured_bag, ensured_fcurve, slot_identifier, use_slot
 from .controls import find_controls
 from .fingerprint import fingerprint
 from .followed import refuse_held_back
 from .ground import MeshGround
-from .keys import BEZIER, LINEAR, Keys, audible, goes_round, key_modifiers, merge_keys
+from .keys import BEZIER, LINEAR, Keys, audible, climb_on, goes_round, key_modifiers, merge_keys
 from .planned import also_marked, plan_of_clip
 from .planning import Steps
 from .refusals import constraint_check, note_baked, refuse_baked, refuse_unmovable, writable_or_refuse
 from .reporting import bake_report, keep_report, report_to_follow
 from .rig import Refusal, Rig, read_rig
-from .sampling import Sample, joined, layer_of, read_frame, step_through
+from .sampling import Sample, frame_range, joined, layer_of, read_frame, step_through
 from .snapshot import animation_kept, settings_kept
 
 SUFFIX = " Foot IK"
@@ -35,6 +35,8 @@ SUFFIX = " Foot IK"
 MAGNIFIED = 50.0
 """Roundings by which a pose may be off that is read from curves. One is 1.5e-7 of a leg as measured, so that a leg of
 0.9 m is off by less than a hundredth of a millimetre."""
+CLOSED = 1e-3
+"""Radians, or so: rotations that differ by less are the same pose."""
 UNBENT = 1e-6
 """Radians: toes, or a pelvis, that never turn by more than this are as animated, and get no keys."""
 
@@ -47,15 +49,17 @@ def bake(scene: bpy.types.Scene, ob: bpy.types.Object, start: int, end: int, ste
     rig = read_rig(ob, controls="")
     refuse_animation(ob, target)
     refuse_baked(ob, start, end)
-    frames = sorted({*range(start, end + 1, step), end})
+    frames, whole = sorted({*range(start, end + 1, step), end}), list(range(start, end + 1))
     with live.suspended(ob), settings_kept(ob), animation_kept(ob):
+        if whole == frame_range(scene):
+            frames = sorted({*frames, *(yield from whole_round(scene, ob, rig, whole))[len(whole):]})
         rig = read_rig(ob, find_controls(scene, ob, rig, frames))
         refuse_unmovable(ob, rig)
         ground, old, planned = MeshGround(ob), report_to_follow(ob, rig), plan_of_clip(ob, rig) is not None
         channels, sample, weights = yield from corrected_clip(scene, ob, rig, frames, ground if old else None)
         yield from refuse_held_back(scene, ob, rig, sample, channels)
         report = old and bake_report(ob, rig, sample, live.scene_fps(scene), ground, channels.corrected, weights, old)
-        keys = keys_of(ob, rig, channels, sample, *animated_values(scene, ob, rig, (start, start - 1, end + 1)))
+        keys = keys_of(ob, rig, channels, sample, *animated_values(scene, ob, rig, (start, start - 1, frames[-1] + 1)))
         data = ob.animation_data or ob.animation_data_create()
         pace = live.curve_pace(scene)
         played = scene.frame_start * pace, scene.frame_end * pace
@@ -194,6 +198,7 @@ def write_keys(ob: bpy.types.Object, data: bpy.types.AnimData, keys: list[Keys],
     sides = [time for time, there in ((at[0] - pace, min(times, default=np.inf) < at[0] - pace / 2),
                                       (at[-1] + pace, max(times, default=-np.inf) > at[-1] + pace / 2)) if there]
     rounds = {row for row, curve in curves.items() if curve and goes_round(curve, at[0], at[-1], played)}
+    closed = all(abs(row.values[-1] - row.values[0]) < CLOSED for row in keys if row.path.startswith("rotation"))
     for row, path in paths.items():
         curve = curves[row] or ensured_fcurve(bag, path, row.index, row.bone)
         audible(curve, bag, row.bone)
@@ -201,6 +206,8 @@ def write_keys(ob: bpy.types.Object, data: bpy.types.AnimData, keys: list[Keys],
             key_modifiers(curve, played)
         if rounds and curves[row] is None:
             curve.modifiers.new("CYCLES")
+        if row in rounds and closed and row.path == "location":
+            climb_on(curve, row)
         merge_keys(curve, row, at, sides, interpolation)
 
 

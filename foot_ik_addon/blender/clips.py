@@ -6,11 +6,12 @@ from collections.abc import Generator
 import bpy
 import numpy as np
 
+from ..core.loops import closes_round
 from .apply import Weights, joined_weights, read_weights
 from .curves import ground_obstacle, moving, obstacle, read_curves
 from .ground import MeshGround
-from .rig import Rig
-from .sampling import Sample, layer_of, step_through
+from .rig import Refusal, Rig
+from .sampling import Sample, layer_of, step_through, to_clip
 
 
 class WeightsOver:
@@ -51,3 +52,18 @@ def sample_clip(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig, frames: 
         function(layer.depsgraph, scene.frame_float)
     yield 1.0
     return sample, over, ""
+
+
+def whole_round(scene: bpy.types.Scene, ob: bpy.types.Object, rig: Rig, frames: list[int]
+                ) -> Generator[float, None, list[int]]:
+    """Frames of a clip, and the one after them if that is the first again: a cycle that is played over and over is
+    keyed one frame longer than its range, so that it shows no pose twice."""
+    if len(frames) < 3:
+        return frames
+    ends = [*frames[:2], frames[-1], frames[-1] + 1]
+    sample, _, _ = yield from sample_clip(scene, ob, rig, ends)
+    try:
+        clip, _ = to_clip(sample, rig, 1.0)
+    except Refusal:
+        return frames
+    return [*frames, ends[-1]] if closes_round(clip) else frames

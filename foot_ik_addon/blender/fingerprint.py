@@ -25,9 +25,11 @@ def fingerprint(scene: bpy.types.Scene, ob: bpy.types.Object) -> str:
     add(*(getattr(settings, name) for name in PLANNED))
     for leg in settings.legs:
         add(*(getattr(leg, name) for name in PLANNED_LEG))
+    places = {leg.name: i for i, leg in enumerate(settings.legs)}
     for contact in settings.contacts:
         if contact.edited:
-            add(contact.leg, contact.start, contact.end, contact.mode, contact.found_start, contact.found_end)
+            add(places.get(contact.leg), contact.start, contact.end, contact.mode)
+            add(contact.found_start, contact.found_end)
             add(contact.heel_edited and (contact.heel_start, contact.heel_end),
                 contact.ball_edited and (contact.ball_start, contact.ball_end))
     used = (settings.pelvis, *(name for leg in settings.legs for name in (leg.toe, leg.foot, leg.lower)))

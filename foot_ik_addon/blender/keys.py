@@ -14,6 +14,8 @@ CHOICES = ("interpolation", "handle_left_type", "handle_right_type", "easing", "
 HANDLE_TYPES = CHOICES[1:3]
 LINEAR, BEZIER = 1, 2
 """Values of `Keyframe.interpolation` in arrays."""
+CLIMB = 0.05
+"""Share of its range by which a curve differs from its first value where it comes to another place in each round."""
 FREE, AUTO_CLAMPED = 0, 4
 """Values of `Keyframe.handle_left_type` in arrays."""
 
@@ -51,6 +53,14 @@ def goes_round(curve: bpy.types.FCurve, first: float, last: float, played: tuple
     span = max(times) - min(times)
     inside = first <= min(*times, *played) and max(*times, *played) <= last
     return inside and (span == 0 or abs((last - first) / span - round((last - first) / span)) < 1e-6)
+
+
+def climb_on(curve: bpy.types.FCurve, row: Keys) -> None:
+    """Let a curve that goes round end each round as much higher as the keys that it is to get do: they go uphill."""
+    if abs(row.values[-1] - row.values[0]) > CLIMB * np.ptp(row.values):
+        for modifier in curve.modifiers:
+            modifier.mode_before, modifier.mode_after = (
+                "REPEAT_OFFSET" if mode == "REPEAT" else mode for mode in (modifier.mode_before, modifier.mode_after))
 
 
 def key_modifiers(curve: bpy.types.FCurve, played: tuple[float, float]) -> None:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from itertools import count
 
 import bpy
 import numpy as np
@@ -12,7 +13,7 @@ from ..core.legs import Legs, LegsNotFound
 from ..core.plan import Plan, make_plan
 from . import detect, live
 from .apply import corrected_channels, options_of, request_of, saved_plan
-from .clips import sample_clip
+from .clips import sample_clip, whole_round
 from .controls import find_controls
 from .fingerprint import fingerprint
 from .floor import propose_floor
@@ -70,14 +71,26 @@ def set_legs(ob: bpy.types.Object, found: Legs) -> None:
     refilled(settings, "contacts", 0)
 
 
+def name_legs(ob: bpy.types.Object) -> None:
+    """Give legs that have no name, or that of another, one of their own: contacts are told apart by it."""
+    taken: set[str] = set()
+    for leg in ob.foot_ik.legs:
+        if not leg.name or leg.name in taken:
+            others = {other.name for other in ob.foot_ik.legs}
+            leg.name = next(name for i in count(2) if (name := f"{leg.name or 'Leg'} {i}") not in others)
+        taken.add(leg.name)
+
+
 def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
     """Sample the clip over the scene's range, plan it and keep the plan in the settings."""
     writable_or_refuse(ob)
     rig = read_rig(ob, controls="")
-    settings, frames = ob.foot_ik, frame_range(scene)
+    settings = ob.foot_ik
     refuse_missing_collection(ob)
     refuse_baked(ob, scene.frame_start, scene.frame_end)
     with live.suspended(ob), settings_kept(ob):
+        name_legs(ob)
+        frames = yield from whole_round(scene, ob, rig, frame_range(scene))
         controls = find_controls(scene, ob, rig, frames)
         rig = read_rig(ob, controls)
         refuse_unmovable(ob, rig)

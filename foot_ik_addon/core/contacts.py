@@ -57,6 +57,9 @@ class Contact:
     """The user asks for it."""
     slips: bool = False
     """It is not held because the ground moves away under it."""
+    lifted: np.ndarray | None = None
+    """(stop - start,): how many frames away the nearest is in which heel or ball is in the air as animated, and touches
+    since the user says so; None where there is none."""
     early: float = 0.0
     late: float = 0.0
     """How long before its first frame it begins, and after its last frame it ends: parts of a frame."""

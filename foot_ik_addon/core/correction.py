@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .clip import BALL, HEEL, LEG, Clip, Leg, Sole, cubic, runs, velocity
-from .contacts import BAND, Contact
+from .contacts import BAND, Contact, away_from
 from .curves import curve_between
 from .footprints import HEADROOM, Footprint
 from .ground import Ground
@@ -178,7 +178,9 @@ def in_contact(leg: Leg, sole: Sole, prints: list[Footprint], ground: Ground, lo
     joint = animated if leg.toe is None else leg.toe[:, :3, 3]
     slope = np.where(tilts, 0.0, each(np.maximum.reduceat(length(normal[:, :2]), starts)))
     unsure = np.concatenate([p.contact.unsure for p in prints])
+    tracks, joint, lowered, curled = put_down(tracks, joint, sole, toes, prints, fps)
     flatter, joint, pitch, bend = laid_flat(tracks, joint, sole, toes, unsure, parts, hold * kept_down(slope), fps)
+    pitch, bend = pitch + lowered, bend + curled  # about the same axis
     heel, ball = flatter[:, HEEL], flatter[:, BALL]
     lower = np.minimum(heel[:, 2], ball[:, 2]).clip(0)
     down = let_down(flatter[..., 2], each([p.gaps for p in prints]))
@@ -226,6 +228,47 @@ def kept_down(slope: np.ndarray) -> np.ndarray:
     return 1 - np.minimum(1.0, SLIP / np.maximum(BAND * slope, 1e-9))
 
 
+def put_share(contact: Contact, fps: float, whole: bool = False) -> np.ndarray:
+    """(n,): how far a foot is put down in the frames of a contact: wholly where it is in the air as animated, and, for
+    the `whole` of it, heel and ball shall touch."""
+    if contact.lifted is None:
+        return np.zeros(contact.stop - contact.start)
+    both = contact.heel & contact.ball & (contact.lifted == 0)
+    return quintic(np.maximum(1 - (away_from(both) if whole else contact.lifted) / (ROLL * fps), 0))
+
+
+def put_down(
+    tracks: np.ndarray, joint: np.ndarray, sole: Sole, toes: np.ndarray, prints: list[Footprint], fps: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The animated foot with its heel and its ball on the floor where the user says that they touch; as `laid_flat`."""
+    share, flat = (np.concatenate([put_share(p.contact, fps, whole) for p in prints]) for whole in (False, True))
+    if not share.any():
+        return tracks, joint, np.zeros_like(joint), np.zeros_like(joint)
+    touch = np.stack([np.concatenate([getattr(p.contact, point) for p in prints]) for point in ("heel", "ball")], 1)
+    ball, way = tracks[:, BALL], tracks[:, BALL] - tracks[:, HEEL]
+    pitch = np.arctan2(way[:, 2], length(way[:, :2]))
+    other = np.where(touch[:, 0], pitch.clip(None, 0), pitch.clip(0))  # by which what does not touch would be below
+    below = np.where(touch.all(1), 0.0, other)
+    pitch = flat * pitch + (1 - flat) * share * below
+    across = axis_across(way)
+    turn = -pitch[:, None] * across
+    out = rotate(from_rotvec(turn)[:, None], tracks - ball[:, None]) + ball[:, None]
+    low = np.where(touch, out[:, [HEEL, BALL], 2], np.inf).min(1).clip(0)
+    sink = -UP * (share * low)[:, None]
+    out += sink[:, None]
+    joint = rotate(from_rotvec(turn), joint - ball) + ball + sink
+    wanted = np.where(tracks[..., 2] > 0, (1 - share)[:, None] * tracks[..., 2], tracks[..., 2])
+    return out, joint, turn, toes_kept(wanted[:, toes], out[:, toes, 2], sole.plan[toes, 0])[:, None] * across
+
+
+def toes_kept(before: np.ndarray, after: np.ndarray, ahead: np.ndarray) -> np.ndarray:
+    """Angles (n,) by which toes are bent up so that their points, `ahead` (S,) of the ball, come from the heights
+    `after` (n, S) to those `before` (n, S), or to the floor that is between."""
+    up = np.arctan2(np.minimum(before, 0) - after, ahead).max(1, initial=0.0)
+    down = np.arctan2(after - np.maximum(before, 0), ahead).min(1, initial=np.pi).clip(0)
+    return up - down * (len(ahead) > 0)
+
+
 def laid_flat(
     tracks: np.ndarray, joint: np.ndarray, sole: Sole, toes: np.ndarray, unsure: np.ndarray, contacts: list[slice],
     share: np.ndarray, fps: float,
@@ -257,11 +300,8 @@ def laid_flat(
     rise = UP * (lowest - sunk - out[:, ~toes, 2].min(1))[:, None]
     out += rise[:, None]
     joint = rotate(from_rotvec(turn), joint - ball) + ball + rise
-    before, after, ahead = tracks[:, toes, 2], out[:, toes, 2], sole.plan[toes, 0]
-    up = np.arctan2(np.minimum(before, 0) - after, ahead).max(1, initial=0.0)
-    down = np.arctan2(after - np.maximum(before, 0), ahead).min(1, initial=np.pi).clip(0)
-    bend = (up - down * toes.any())[:, None] * across
-    return out, joint, turn, bend
+    bend = toes_kept(tracks[:, toes, 2], out[:, toes, 2], sole.plan[toes, 0])
+    return out, joint, turn, bend[:, None] * across
 
 
 def hinged(rise: float, high: float, ahead: float) -> float:

@@ -32,10 +32,11 @@ def edited(found: list[Contact], edits: list[Edit], count: int) -> list[Contact]
     """
     heel, ball, taken = np.zeros((3, count), bool)
     early, late = np.zeros((2, count))
+    unsure = np.full(count, np.inf)
     locked = np.full(count, all(c.locked for c in found))
     for c in found:
         heel[c.start : c.stop], ball[c.start : c.stop], locked[c.start : c.stop] = c.heel, c.ball, c.locked
-        early[c.start], late[c.stop - 1] = c.early, c.late
+        early[c.start], late[c.stop - 1], unsure[c.start : c.stop] = c.early, c.late, c.unsure
     edits = [replace(e, start=max(e.start, 0), stop=max(min(e.stop, count), 0)) for e in edits]
     edits.sort(key=lambda e: e.start)
     ruling = np.full(count, -1)
@@ -57,7 +58,10 @@ def edited(found: list[Contact], edits: list[Edit], count: int) -> list[Contact]
             on_heel, on_ball = e.heel is None or e.ball is not None, e.ball is None or e.heel is not None
             lock = bool(locked[a:b].all()) if e.mode == "AUTO" else e.mode == "LOCK"
             h, t = h | (neither & on_heel), t | (neither & on_ball)
-            out.append(Contact(a, b, h, t, away_from(h & t), lock, asked=True, early=early[a], late=late[b - 1]))
+            in_air = (h & ~heel[a:b]) | (t & ~ball[a:b])
+            put = {"asked": True, "lifted": away_from(in_air) if in_air.any() else None}
+            sure = np.minimum(unsure[a:b], away_from(in_air & h & t))
+            out.append(Contact(a, b, h, t, sure, lock, **put, early=early[a], late=late[b - 1]))
     return sorted(out, key=lambda c: c.start)
 
 

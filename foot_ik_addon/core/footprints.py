@@ -100,31 +100,35 @@ def with_ends(clip: Clip, contacts: list[Contact]) -> list[Contact]:
     if begins > clip.frames(HELD):
         out.append(sliding_frame(0))
     for c in contacts:
-        out.extend([c] if c.locked else [sliding_frame(f) for f in range(c.start, c.stop)])
+        out.extend([c] if c.locked else [sliding_frame(f, c) for f in range(c.start, c.stop)])
     if len(clip) - 1 - ends > clip.frames(HELD) and len(clip) > 1:
         out.append(sliding_frame(len(clip) - 1))
     return out
 
 
-def sliding_frame(frame: int) -> Contact:
-    """A contact of one frame that follows the ground under the ball."""
+def sliding_frame(frame: int, of: Contact | None = None) -> Contact:
+    """A contact of one frame, perhaps of a longer one, that follows the ground under the ball."""
     one = np.ones(1, bool)
-    return Contact(frame, frame + 1, ~one, one, np.full(1, np.inf), locked=False)
+    lifted = None if of is None or of.lifted is None else of.lifted[frame - of.start, None]
+    return Contact(frame, frame + 1, ~one, one, np.full(1, np.inf), locked=False, lifted=lifted)
 
 
 def on_floor(leg: Leg, sole: Sole, contact: Contact, ride: np.ndarray) -> Footprint:
-    """Fit one footprint to all frames of a contact, in which the foot goes along by `ride` (F, 3)."""
+    """Fit one footprint to all frames of a contact, in which the foot goes along by `ride` (F, 3); those in which it is
+    in the air as animated do not count where there are others."""
     span, frame = slice(contact.start, contact.stop), (contact.start + contact.stop - 1) // 2
     tracks = sole.tracks(leg.during(span))
     tracks = tracks - (ride[span] - ride[frame])[:, None]
     heel, ball = tracks[:, HEEL, :2], tracks[:, BALL, :2]
-    flat = contact.heel & contact.ball
-    seen = contact.weights * (flat if flat.any() else 1.0)
+    down = np.ones(len(heel), bool) if contact.lifted is None else contact.lifted > 0
+    down = down if down.any() else ~down
+    flat = contact.heel & contact.ball & down
+    seen = contact.weights * (flat if flat.any() else down)
     seen = seen if seen.any() else np.ones_like(seen)
     way = np.average(ball - heel, axis=0, weights=seen)
     yaw = float(np.arctan2(way[1], way[0]))
     step = np.array([np.cos(yaw), np.sin(yaw)]) * np.average(length(ball - heel), weights=seen)
-    touches = contact.weights * np.stack([contact.ball, contact.heel])
+    touches = contact.weights * down * np.stack([contact.ball, contact.heel])
     anchor = np.average(np.concatenate([ball, heel + step]), axis=0, weights=touches.ravel())
     held = np.where(contact.ball[:, None], ball, heel + step)
     return Footprint(

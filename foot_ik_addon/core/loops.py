@@ -1,14 +1,15 @@
 """Clips that loop: planned with what comes before and after them in the loop, so that the corrected clip loops too.
 
-A clip whose last pose is its first again, perhaps elsewhere, is planned between a copy of its end and a copy of its
-beginning, both over the clip's own ground. So a contact that the seam cuts has one footprint, and what is smooth within
-the clip is smooth over the seam.
+A clip whose last pose is its first again, perhaps elsewhere and turned, is planned between a copy of its end and a copy
+of its beginning, both over the clip's own ground. So a contact that the seam cuts has one footprint, and what is smooth
+within the clip is smooth over the seam.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +19,7 @@ from .contacts import Contact
 from .edits import Edit
 from .footprints import HEADROOM, Footprint
 from .ground import Ground
-from .rotations import transform
+from .rotations import from_rotvec, rotate, transform
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -39,43 +40,50 @@ class Loop:
     period: int
     around: int
     """Frames that are added at either end."""
-    offset: np.ndarray
-    """(3,): how much farther the character is after a round, and how much higher its ground."""
+    motion: np.ndarray
+    """(4, 4): where the character comes in a round, turned about the vertical and moved; its z is how much higher the
+    ground is there."""
 
     def place(self, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Frames of the clip, and (n, 3) how far off they are, of unrolled frames (n,)."""
+        """Frames of the clip, and (n,) in which round, of unrolled frames (n,)."""
         at = np.asarray(frames) - self.around
-        turns = np.where(at > self.period, (at - 1) // self.period, np.minimum(at // self.period, 0))
-        return at - turns * self.period, turns[:, None] * self.offset
+        rounds = np.where(at > self.period, (at - 1) // self.period, np.minimum(at // self.period, 0))
+        return at - rounds * self.period, rounds
+
+    def moved(self, rounds: np.ndarray) -> np.ndarray:
+        """(n, 4, 4): where the character comes in so many rounds (n,)."""
+        first = rounds.min(initial=0)
+        each = [np.linalg.matrix_power(self.motion, k) for k in range(first, rounds.max(initial=0) + 1)]
+        return np.array(each)[rounds - first]
 
     def clip(self, clip: Clip) -> Clip:
         """The clip, unrolled; it stays on its flat floor."""
-        frames, off = self.place(np.arange(self.period + 1 + 2 * self.around))
-        off = off * (1, 1, 0)
-
-        def pose(m: np.ndarray | None) -> np.ndarray | None:
-            if m is None:
-                return None
-            out = m[frames]
-            out[:, :3, 3] += off
-            return out
-
-        legs = (Leg(leg.joints[frames] + off[:, None], pose(leg.foot), pose(leg.toe), leg.bends) for leg in clip.legs)
-        return Clip(clip.fps, clip.pelvis[frames] + off, tuple(legs))
+        frames, rounds = self.place(np.arange(self.period + 1 + 2 * self.around))
+        moved = self.moved(rounds)
+        moved[:, 2, 3] = 0
+        pose = lambda m: None if m is None else moved @ m[frames]
+        legs = (
+            Leg(transform(moved[:, None], leg.joints[frames]), pose(leg.foot), pose(leg.toe), leg.bends)
+            for leg in clip.legs
+        )
+        return Clip(clip.fps, transform(moved, clip.pelvis[frames]), tuple(legs))
 
     def edits(self, edits: tuple[tuple[Edit, ...], ...]) -> tuple[tuple[Edit, ...], ...]:
-        """The user's edits, in each round. The frame in which one round ends and the next begins is the former's."""
+        """The user's edits, in each round. The frame in which one round ends and the next begins is the former's, if
+        that is edited there."""
         most = -(-self.around // self.period)
 
-        def unrolled(e: Edit) -> Iterator[Edit]:
-            for k in range(-most, most + 1):
-                low, high = int(k > 0), self.period + int(k >= 0)
+        def unrolled(foot: tuple[Edit, ...]) -> Iterator[Edit]:
+            first, last = (any(e.start <= frame < e.stop for e in foot) for frame in (0, self.period))
+            for k, e in product(range(-most, most + 1), foot):
+                low, high = int(k > 0 and last), self.period + int(k >= 0 or not first)
                 start, stop = max(e.start, low), min(e.stop, high)
                 if start < stop:
                     by = k * self.period + self.around
-                    yield replace(e, start=start + by, stop=stop + by)
+                    heel, ball = (touch and (touch[0] + by, touch[1] + by) for touch in (e.heel, e.ball))
+                    yield Edit(start + by, stop + by, e.mode, heel, ball)
 
-        return tuple(tuple(new for e in foot for new in unrolled(e)) for foot in edits)
+        return tuple(tuple(unrolled(foot)) for foot in edits)
 
     def cut(self, plan: Plan) -> Plan:
         """The plan of the clip itself from that of the unrolled one."""
@@ -106,6 +114,7 @@ class Loop:
             heel=contact.heel[span],
             ball=contact.ball[span],
             unsure=contact.unsure[span],
+            lifted=None if contact.lifted is None else contact.lifted[span],
             early=contact.early if start == contact.start else 0.0,
             late=contact.late if stop == contact.stop else 0.0,
         )
@@ -123,20 +132,47 @@ class Unrolled:
         return self.ground.still
 
     def below(self, points: np.ndarray, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        frames, off = self.loop.place(frames)
-        heights, pieces = self.ground.below(points - off, frames)
-        return heights + off[:, 2], pieces
+        frames, rounds = self.loop.place(frames)
+        back = self.loop.moved(-rounds)
+        heights, pieces = self.ground.below(transform(back, points), frames)
+        return heights - back[:, 2, 3], pieces
 
     def layers(self, points: np.ndarray, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        frames, off = self.loop.place(frames)
-        heights, pieces = self.ground.layers(points - off[:, :2], frames)
-        return heights + off[:, 2:], pieces
+        frames, rounds = self.loop.place(frames)
+        back = self.loop.moved(-rounds)
+        heights, pieces = self.ground.layers(rotate(back[:, :2, :2], points) + back[:, :2, 3], frames)
+        return heights - back[:, 2, 3, None], pieces
 
     def carried(self, piece: int, start: int, frames: np.ndarray, points: np.ndarray) -> np.ndarray:
-        (first,), (off,) = self.loop.place(np.array([start]))
-        out = self.ground.carried(piece, int(first), self.loop.place(frames)[0], points - off)
-        out[:, :3, 3] += off - out[:, :3, :3] @ off
-        return out
+        first, rounds = self.loop.place(np.array([start]))
+        moved, back = self.loop.moved(rounds), self.loop.moved(-rounds)
+        points, frames = transform(back, points), self.loop.place(frames)[0]
+        return moved @ self.ground.carried(piece, int(first[0]), frames, points) @ back
+
+
+def moved_level(first: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """(4, 4): the turn about the vertical and the level way that bring points (n, 3) nearest to others (n, 3)."""
+    a, b = first - first.mean(0), last - last.mean(0)
+    out, angle = np.eye(4), np.arctan2((a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]).sum(), (a * b)[:, :2].sum())
+    out[:3, :3] = from_rotvec(np.array([0.0, 0.0, angle]))
+    out[:2, 3] = (last.mean(0) - out[:3, :3] @ first.mean(0))[:2]
+    return out
+
+
+def closes_round(clip: Clip) -> bool:
+    """Whether the clip goes round in one frame more than its range has, from its first two frames, its last and the
+    one after that: which is the first again, arrived at as fast as that is left."""
+    marks = np.concatenate([*(leg.joints for leg in clip.legs), clip.pelvis[:, None]], 1)
+    first, second, last, after = marks
+    motion = moved_level(first, after)
+    leave, arrive = (transform(motion, second) - transform(motion, first))[-1], (after - last)[-1]
+    steady = np.abs(arrive - leave)[:2].max() < max(SAME, np.abs(leave[:2]).max() / 2)
+    return steady and apart(first, after) < SAME < apart(first, last)
+
+
+def apart(first: np.ndarray, last: np.ndarray) -> float:
+    """How far points (n, 3) are from others (n, 3) at most, but for a level motion of all of them."""
+    return float(np.abs(transform(moved_level(first, last), first) - last).max())
 
 
 def find_loop(clip: Clip, soles: list[Sole], prints: list[list[Footprint]], ground: Ground) -> Loop | None:
@@ -144,11 +180,10 @@ def find_loop(clip: Clip, soles: list[Sole], prints: list[list[Footprint]], grou
     period = len(clip) - 1
     if period < clip.frames(SHORTEST):
         return None
-    offset = (clip.pelvis[-1] - clip.pelvis[0]) * (1, 1, 0)
     ends = [0, period]
     tracks = [sole.tracks(leg)[ends] for leg, sole in zip(clip.legs, soles, strict=True)]
     marks = np.concatenate([*tracks, *(leg.joints[ends] for leg in clip.legs), clip.pelvis[ends, None]], 1)
-    if np.abs(marks[1] - marks[0] - offset).max() > SAME:
+    if apart(*marks) > SAME:
         return None
     under = []
     for track, foot in zip(tracks, prints, strict=True):
@@ -173,4 +208,6 @@ def find_loop(clip: Clip, soles: list[Sole], prints: list[list[Footprint]], grou
                 moved = ground.carried(int(piece), ends[end], np.array([ends[1 - end]]), stood)[0]
                 if np.abs(transform(moved, stood) - stood).max() > SAME:
                     return None
-    return Loop(period, round(clip.frames(AROUND)), offset + (0.0, 0.0, np.nanmedian(rise)))
+    motion = moved_level(*marks)
+    motion[2, 3] = np.nanmedian(rise)
+    return Loop(period, round(clip.frames(AROUND)), motion)

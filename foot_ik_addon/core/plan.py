@@ -8,7 +8,7 @@ import numpy as np
 
 from .clip import BALL, LEG, Clip, Leg, Sole, smoothed, velocity
 from .contacts import BAND, Contact, find_contacts
-from .correction import UP, Motion, carried_over, held_foot, stances, with_toes
+from .correction import UP, Motion, carried_over, held_foot, put_share, stances, with_toes
 from .edits import Edit, edited
 from .footprints import Footprint, lay_footprints, slips_away
 from .ground import Ground
@@ -230,7 +230,10 @@ def pelvis_tube(
         stands = standing(foot, len(clip))
         weight[i] = smoothed(support(foot, len(clip)), clip.frames(SUPPORT_BLUR)) + AIRBORNE if foot else 0.0
         ankle = motion.of_points(leg.joints[:, 2:], ball)[:, 0]
-        lift[i] = ankle[:, 2] - leg.joints[:, 2, 2]
+        put = np.zeros(len(clip))  # a foot that the user puts down does not take the body along
+        for p in foot:
+            put[p.contact.start : p.contact.stop] = put_share(p.contact, clip.fps)
+        lift[i] = (1 - put) * (ankle[:, 2] - leg.joints[:, 2, 2]) + put * (motion.move + ball)[:, 2]
         near, far = np.minimum(reach[i, 0], leg.extension), leg.extension
         if body is not None:
             apart = np.linalg.norm(ankle - leg.joints[:, 0] - body[:, None] * UP, axis=1) / leg.lengths

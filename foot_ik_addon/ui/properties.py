@@ -58,6 +58,18 @@ def mark_ball(contact: bpy.types.PropertyGroup, context: bpy.types.Context) -> N
     mark_edited(contact, context)
 
 
+def rename_leg(leg: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
+    """Let the contacts of a leg go along with its name, once it has one that no other leg has."""
+    settings = leg.id_data.foot_ik
+    if not leg.name or sum(other.name == leg.name for other in settings.legs) > 1:
+        return
+    for contact in settings.contacts if leg.named else ():
+        if contact.leg == leg.named:
+            contact.leg = leg.name
+    leg.named = leg.name
+    state.changed()
+
+
 def look_again(_settings: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
     """Look at the plan and draw the viewports again after a setting of the plan or of the overlay has changed."""
     state.changed()
@@ -66,8 +78,9 @@ def look_again(_settings: bpy.types.PropertyGroup, _context: bpy.types.Context) 
 class FootIKLeg(bpy.types.PropertyGroup):
     """One leg: its bones, its weights and its solver."""
 
-    name: StringProperty(name="Name", description="What this leg is called in the lists",
+    name: StringProperty(name="Name", description="What this leg is called in the lists", update=rename_leg,
                          options=FIXED, override=OVERRIDABLE)
+    named: StringProperty(options={"HIDDEN"}, override=OVERRIDABLE)
     upper: StringProperty(name="Upper Leg", description="Bone from the hip to the knee",
                           options=FIXED, override=OVERRIDABLE)
     lower: StringProperty(name="Lower Leg", description="Bone from the knee to the ankle",

@@ -328,3 +328,21 @@ def test_edited_contacts_bake_as_they_show(ob):
     live = scenes.shown_over(ob, span(1, scenes.LAST))
     assert ops.bake() == {"FINISHED"}
     assert scenes.gaps(scenes.shown_over(ob, span(1, scenes.LAST)), live).max() < 1e-5
+
+
+def test_contacts_go_along_with_the_name_of_their_leg(ob, state):
+    """And each leg has a name of its own, also where two were given the same, or none, for a while."""
+    select(17).mode = "SLIDE"
+    plan()
+    before, legs = rows("mode", "edited"), ob.foot_ik.legs
+    legs[1].name = "Hopp"
+    renamed = sorted((leg.replace("Right", "Hopp"), *row) for leg, *row in before)
+    assert rows("mode", "edited") == renamed and state() == "CURRENT"
+    plan()
+    assert rows("mode", "edited") == renamed
+    for name in ("Left", "", "Left"):
+        legs[1].name = name
+    plan()
+    assert [leg.name for leg in legs] == ["Left", "Left 2"]
+    legs[1].name = "Right"
+    assert rows("mode", "edited") == before

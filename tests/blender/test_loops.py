@@ -1,6 +1,8 @@
 """Clips that loop, by Cycles modifiers or as an NLA strip that repeats, still loop when they are baked."""
 from __future__ import annotations
 
+from math import radians, tan
+
 import bpy
 import numpy as np
 import pytest
@@ -81,6 +83,55 @@ def test_a_cycle_that_is_baked_goes_on_as_a_cycle(clip, ground):
     for frame in (2, 14, 29):
         assert offset(ob, frame, frame + ROUND) < 2e-4
         assert offset(ob, frame, frame + 3 * ROUND) < 6e-4
+
+
+def along(ob) -> None:
+    """The walk over a level floor that does not end."""
+    uphill(ob, [(-30.0, 0.0), (30.0, 0.0)])
+
+
+def on_a_hill(ob) -> None:
+    """The walk up a hill of 10 degrees that does not end."""
+    uphill(ob, [(-30.0, 30 * tan(radians(10))), (30.0, -30 * tan(radians(10)))])
+
+
+def on_steps(ob) -> None:
+    """The walk up steps, four to a round."""
+    tread = 2 * GAIT.step_length / 4
+    uphill(ob, [(y, 0.1 * -k) for k in range(60, -60, -1) for y in (tread * (k - 0.4), tread * (k + 0.6))][::-1])
+
+
+def uphill(ob, profile) -> None:
+    cycling(ob)
+    grounds = bpy.data.collections["Ground"]
+    bpy.data.objects.remove(grounds.objects[0])
+    grounds.objects.link(scenes.strip("Hill", profile))
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+@pytest.mark.parametrize("clip", [along, on_the_spot, on_a_hill, on_steps], ids=lambda f: f.__name__)
+def test_a_cycle_is_known_though_the_range_ends_a_frame_before_its_last_key(clip, rounds):
+    """So that no pose is played twice. Baked, every round goes on from the one before, uphill too."""
+    def ends_before(ob):
+        clip(ob)
+        bpy.context.scene.frame_end = rounds * ROUND
+
+    ob = scenes.walker("flat", prepare=ends_before)
+    ob.foot_ik.enabled = True
+    root, hips = ob.pose.bones[:2]
+    assert (root.name, hips.name) == ("root", "hips")
+    live = scenes.shown_over(ob, range(1, rounds * ROUND + 2))[:, 1:]
+    rise = live[-1, 0, :3, 3] - live[0, 0, :3, 3]
+    assert scenes.gaps(live[-1], live[0] + at(rise)).max() < 2e-4
+    assert bpy.ops.foot_ik.bake() == {"FINISHED"}
+    baked = scenes.shown_over(ob, range(1, (rounds + 2) * ROUND + 2))[:, 1:]
+    assert scenes.gaps(baked[:len(live)], live).max() < 1e-5
+    assert scenes.gaps(baked[2 * ROUND:], baked[:-2 * ROUND] + at(rise) * 2 / rounds).max() < 6e-4
+
+
+def at(place: np.ndarray) -> np.ndarray:
+    """(4, 4): what moves poses by a vector (3,) when it is added."""
+    return np.pad(place[:, None], ((0, 1), (3, 0)))
 
 
 def test_a_cycle_baked_over_some_of_what_is_played_stays_as_animated_elsewhere():

@@ -9,9 +9,11 @@ from core import grounds, walks
 from core.figures import cuts, floats, mean_slide, options, planted
 from core.walks import LEFT, clip_of
 
-from foot_ik_addon.core.clip import LEG, Clip
+from foot_ik_addon.core.clip import LEG, Clip, Leg
 from foot_ik_addon.core.edits import Edit
+from foot_ik_addon.core.loops import closes_round
 from foot_ik_addon.core.plan import Plan, make_plan
+from foot_ik_addon.core.rotations import from_rotvec
 
 MM = 1e-3 * LEG
 LOOPS = {
@@ -69,6 +71,28 @@ def test_a_loop_of_several_rounds_has_no_seam(phase):
     assert jump < 0.2 * MM
 
 
+RAMP = grounds.still(lambda x, y: 0.1 * np.arctan2(y, x))
+DISH = grounds.still(lambda x, y: 0.2 * (x * x + y * y))
+TURNS = {
+    "ramp": (walks.circling(2, skate=0.15), RAMP, 0.8, 0.08),
+    "backward": (walks.circling(2, -0.4, skate=-0.15), RAMP, -0.8, -0.08),
+    "on the spot": (walks.turning(2, 0.5), DISH, 1.0, 0.0),
+    "all around": (walks.circling(8, np.pi / 4, 0.8, skate=0.15), grounds.slope(10), 2 * np.pi, 0.0),
+}
+
+
+@pytest.mark.parametrize("phase", [0.0, 0.3])
+@pytest.mark.parametrize("name", TURNS)
+def test_a_loop_that_turns_has_no_seam(name, phase):
+    """Up a winding ramp, back down it, on the spot in a dish, once around on a slope."""
+    walk, ground, angle, rise = TURNS[name]
+    plan, spin = make_plan(from_phase(walk, phase), ground, options()), from_rotvec(np.array([0.0, 0.0, angle]))
+    for x in tracks(plan):
+        leaps, bends = np.diff(x, axis=0), np.diff(x, 2, axis=0)
+        assert np.abs(x[-1] - spin @ x[0] - (0, 0, rise * LEG)).max() < 0.2 * MM
+        assert np.linalg.norm(spin @ leaps[0] - leaps[-1]) < 1.05 * np.linalg.norm(bends, axis=1).max() + 0.1 * MM
+
+
 def test_a_contact_that_the_seam_cuts_is_one_footprint():
     """Seen twice, at the end and at the beginning, and both within the clip."""
     clip = from_phase(LOOPS["skating"], 0.15)
@@ -109,6 +133,28 @@ def planned_as_no_loop(clip: Clip, ground) -> Plan:
     return make_plan(replace(clip, pelvis=pelvis), ground, options())
 
 
+@pytest.mark.parametrize("name", LOOPS)
+def test_a_loop_whose_range_ends_a_frame_early_is_told(name):
+    """Not one that shows its first pose again already, one that stands still, nor one that stops for a frame there."""
+    count = LOOPS[name].count - 1
+    clip = clip_of(replace(LOOPS[name], seconds=2 * LOOPS[name].seconds))
+    ends = lambda *rows: rows_of(clip, [0, 1, *rows])
+    assert closes_round(ends(count - 1, count)) and closes_round(ends(2 * count - 1, 2 * count))
+    assert not closes_round(ends(count, count + 1)) and not closes_round(ends(count - 2, count - 1))
+    assert not closes_round(rows_of(clip, [0, 0, 0, 0]))
+    stops = ends(count - 1, count)
+    stops.pelvis[-1] += (0.1, 0, 0)
+    for leg in stops.legs:
+        leg.joints[-1] += (0.1, 0, 0)
+    assert not closes_round(stops)
+
+
+def rows_of(clip: Clip, rows: list[int]) -> Clip:
+    """Some frames of a clip."""
+    legs = (Leg(x.joints[rows], x.foot[rows], x.toe if x.toe is None else x.toe[rows], x.bends) for x in clip.legs)
+    return Clip(clip.fps, clip.pelvis[rows], tuple(legs))
+
+
 def test_edits_of_a_loop_rule_every_round():
     clip = clip_of(LOOPS["skating"])
     free = make_plan(clip, grounds.flat(), options(edits=((Edit(0, len(clip), "NONE"),), ())))
@@ -117,3 +163,12 @@ def test_edits_of_a_loop_rule_every_round():
     assert (10, 14) in [(c.start, c.stop) for c in held.contacts[LEFT]]
     jump, _ = seams(held, 0.0)
     assert jump < 0.2 * MM
+
+
+def test_heel_and_ball_touch_in_a_loop_when_the_user_says_so():
+    clip = clip_of(LOOPS["skating"])
+    edit = Edit(4, 12, "LOCK", heel=(4, 7), ball=(6, 12))
+    plan = make_plan(clip, grounds.flat(), options(edits=((edit,), ())))
+    (c,) = (c for c in plan.contacts[LEFT] if (c.start, c.stop) == (4, 12))
+    np.testing.assert_array_equal(np.flatnonzero(c.heel), np.arange(0, 3))
+    np.testing.assert_array_equal(np.flatnonzero(c.ball), np.arange(2, 8))

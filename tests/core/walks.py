@@ -161,6 +161,17 @@ def turning(steps: int = 8, angle: float = 0.5, time: float = 0.6, fps: float = 
     return Walk((tuple(feet[0]), tuple(feet[1])), steps * time, fps, **more)
 
 
+def circling(steps: int = 4, angle: float = 0.4, radius: float = 1.5, skate: float = 0.0, **more) -> Walk:
+    """A walk around the origin, each step on by `angle` radians to the left; `skate` is forward slip in m/s."""
+    feet: list[list[Print]] = [[], []]
+    for n in range(-4, steps + 5):
+        side, at = n % 2, n * angle
+        spot = heading(at) * (radius + (-0.1 if side == LEFT else 0.1))
+        slip = tuple(skate * heading(at + np.pi / 2)[:2])
+        feet[side].append(Print(tuple(spot), at + np.pi / 2, 0.5 * n, 0.5 * n + 0.6, skate=slip))
+    return Walk((tuple(feet[0]), tuple(feet[1])), steps * 0.5, **more)
+
+
 def jump(fps: float = 30.0, **more) -> Walk:
     """Stand, take off with both feet at 1 s, land 0.6 m ahead at 1.5 s, stand."""
     return Walk(
