@@ -109,7 +109,7 @@ def plan_clip(scene: bpy.types.Scene, ob: bpy.types.Object) -> Steps:
         plan = make_plan(clip, ground, options)
         report = plan_report(ob, rig, sample, fps, ground, plan, unit, weights)
         report["stepped_because"] = why
-        notes = notes_on(plan) + notes_on_speed(report, fps)
+        notes = notes_on(plan, any(options.edits)) + notes_on_speed(report, fps)
         if settings.ground_source != "FLOOR":
             notes += notes_on_climb(clip, plan)
         settings.controls = controls
@@ -193,18 +193,19 @@ def timed(touch: tuple[int, ...]) -> dict[str, int]:
     return dict(zip(("heel_start", "heel_end", "ball_start", "ball_end"), touch, strict=True))
 
 
-def notes_on(plan: Plan) -> list[str]:
-    """What the user should know about a plan."""
+def notes_on(plan: Plan, edited: bool) -> list[str]:
+    """What the user should know about a plan; that there are no contacts only if none is `edited`."""
     out = []
-    if plan.in_place:
+    found = [contact for foot in plan.contacts for contact in foot]
+    if plan.in_place and not (found and all(contact.locked for contact in found)):
         out.append("The character walks on the spot: its feet follow the ground but are not locked; move the object "
                    "along to lock them")
-    elif not any(plan.contacts):
+    elif not found and not edited:
         out.append("No foot ever stands still and low: check the floor height")
-    if any(contact.slips for foot in plan.contacts for contact in foot):
+    if any(contact.slips for contact in found):
         out.append("The ground moves away under standing feet, which are not locked there: make the character a child "
                    "of what should carry it")
-    wanted = sum(contact.locked for foot in plan.contacts for contact in foot)
+    wanted = sum(contact.locked for contact in found)
     missing = wanted - sum(p.contact.locked for foot in plan.prints for p in foot)
     if missing > 0:
         out.append("1 contact found no ground within reach and keeps its animation" if missing == 1 else

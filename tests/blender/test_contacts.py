@@ -4,6 +4,7 @@ outlasts a new plan, a file and another frame range, and everything can be undon
 import bpy
 import pytest
 from blender import scenes
+from blender.test_loops import on_the_spot
 
 ops = bpy.ops.foot_ik
 
@@ -346,3 +347,22 @@ def test_contacts_go_along_with_the_name_of_their_leg(ob, state):
     assert [leg.name for leg in legs] == ["Left", "Left 2"]
     legs[1].name = "Right"
     assert rows("mode", "edited") == before
+
+
+def test_what_the_user_has_said_of_contacts_is_not_told_otherwise(addon):
+    """All of them removed is no wrong floor; feet that are locked on the spot are not told to be free."""
+    def notes(ob):
+        return addon("blender.apply").saved_plan(ob, addon("blender.rig").read_rig(ob)).notes
+
+    ob = scenes.walker("flat", prepare=on_the_spot)
+    assert any("on the spot" in note for note in notes(ob))
+    for mode in ("LOCK", "NONE"):
+        for c in contacts():
+            c.mode = mode
+        plan()
+        assert not any("on the spot" in note for note in notes(ob)) or mode == "NONE"
+    ob = scenes.walker("slope")
+    for c in contacts():
+        c.mode = "NONE"
+    plan()
+    assert not notes(ob)
