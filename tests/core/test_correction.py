@@ -377,13 +377,3 @@ def test_toes_turned_about_their_joint_lie_on_the_ramp(rise, high):
     c, s = np.cos(angle), np.sin(angle)
     along, up = ahead * c + high * s, ahead * s - high * c + high
     assert up == pytest.approx(along * np.tan(rise)) and rise <= angle + 1e-12 < np.pi / 2
-
-
-@pytest.mark.parametrize("skate", [-0.8, -1.2])
-def test_a_stride_that_skates_back_becomes_shorter_as_a_whole(skate):
-    """The foot does not hang back in the air and then shoot forward: it needs less acceleration than animated, as it
-    has a shorter way to go."""
-    clip, sole, *_, after = corrected(walks.stride(skate=skate), grounds.flat())
-    before = sole.tracks(clip.legs[LEFT])
-    hardest = [np.linalg.norm(np.diff(track[:, BALL], n=2, axis=0), axis=1).max() for track in (before, after)]
-    assert hardest[1] < 0.92 * hardest[0]

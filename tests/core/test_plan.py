@@ -288,6 +288,16 @@ def test_frame_rates_agree(name):
         assert off.max() < 0.012  # legs: a leg may be farthest from its hip between the frames
 
 
+@pytest.mark.parametrize("skate", [-0.8, -1.2])
+def test_a_stride_that_skates_back_becomes_shorter_as_a_whole(skate):
+    """The foot does not hang back in the air and then shoot forward: it needs less acceleration than animated, as it
+    has a shorter way to go."""
+    out = planted(clip_of(walks.stride(skate=skate)), grounds.flat())
+    tracks = [out.plan.soles[LEFT].tracks(clip.legs[LEFT])[:, BALL] for clip in (out.before, out.after)]
+    hardest = [np.linalg.norm(np.diff(track, n=2, axis=0), axis=1).max() for track in tracks]
+    assert hardest[1] < 0.92 * hardest[0]
+
+
 @pytest.mark.parametrize("name", ["up", "down"])
 def test_whole_hills_are_climbed_with_the_ground(name):
     """The pelvis climbs as steeply as the hill, and keeps its height above it from the first frame to the last. It
