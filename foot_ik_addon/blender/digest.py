@@ -115,7 +115,7 @@ class Digest:
             self.refer(ob.data)
         if getattr(ob.data, "shape_keys", None):
             self.add(ob.show_only_shape_key and ob.active_shape_key_index)
-        if ob.type == "MESH" and any(map(is_weighted, ob.modifiers)):
+        if ob.type == "MESH" and len(ob.vertex_groups) and any(map(is_weighted, ob.modifiers)):
             self.add([group.name for group in ob.vertex_groups])
             self.add([(g.group, g.weight) for vertex in ob.data.vertices for g in vertex.groups])
 

@@ -24,7 +24,7 @@ SLOWEST = 0.13 * LEG
 PACE = 0.1
 """And those below this share of the speed at which they get about, which is what the former is for a walk."""
 PEAK_SHARE = 1 / 3
-"""Nothing above this share of the point's fastest swing counts as slow."""
+"""Nothing above this share of the point's fastest swing counts as slow; walks that skate at 0.8 m/s reach 0.31."""
 SLACK = 2.5
 """A point is slow below so many times the median speed of its calm frames."""
 LEAVE = 1.5

@@ -103,3 +103,8 @@ def half_steps(n: int) -> tuple[np.ndarray, np.ndarray]:
     """(n,): the phases by which the even extension is half a sample off, and their conjugates."""
     turn = np.exp(-0.5j * np.pi * np.arange(n) / n)
     return turn, np.conj(turn)
+
+
+def quintic(x: np.ndarray) -> np.ndarray:
+    """The C2 ramp from 0 to 1 over x in [0, 1]."""
+    return x**3 * (10 - 15 * x + 6 * x * x)

@@ -8,8 +8,9 @@ import numpy as np
 
 from .clip import BALL, LEG, Clip, Leg, Sole, smoothed, velocity
 from .contacts import BAND, Contact, find_contacts
-from .correction import UP, Motion, carried_over, held_foot, put_share, stances, with_toes
+from .correction import UP, Motion, carried_over, held_foot, stances, with_toes
 from .edits import Edit, edited
+from .flat import put_share
 from .footprints import Footprint, lay_footprints, slips_away
 from .ground import Ground
 from .holds import held_rows

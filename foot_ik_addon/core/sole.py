@@ -24,7 +24,8 @@ surely. Frames and not seconds: the faster the capture, the more of a foot's spe
 MOMENT = 1 / 120
 """Seconds around that moment in which the foot is taken to be the same."""
 STILLER = 0.5
-"""The ball belongs to the toe bone if it rises and falls by less than this share of what it would on the foot bone."""
+"""The ball belongs to the toe bone if it rises and falls by less than this share of what it would on the foot bone:
+measured are at most 0.23 of feet that bend, at least 0.88 of rigid ones."""
 
 
 def find_sole(clip: Clip, leg: Leg, forward: np.ndarray) -> Sole:

@@ -14,7 +14,8 @@ from functools import cached_property
 import numpy as np
 
 from .clip import LEG, Clip, Leg, cubic, smoothed
-from .correction import quintic, smoothly
+from .correction import smoothly
+from .curves import quintic
 from .footprints import HEADROOM
 from .ground import Ground
 from .rest import CUTS

@@ -12,7 +12,8 @@ from core.walks import LEFT, RIGHT, Print, clip_of, truth
 from foot_ik_addon.core import correction
 from foot_ik_addon.core.clip import BALL, HEEL, LEG, Clip, Leg, Sole
 from foot_ik_addon.core.contacts import BAND, away_from, find_contacts, point_contact
-from foot_ik_addon.core.correction import ROLL, SLIP, Motion, carried_over, held_foot, kept_down, laid_flat
+from foot_ik_addon.core.correction import SLIP, Motion, carried_over, held_foot, kept_down
+from foot_ik_addon.core.flat import ROLL, laid_flat
 from foot_ik_addon.core.footprints import Footprint, lay_footprints
 from foot_ik_addon.core.plan import LOCKED, make_plan
 from foot_ik_addon.core.rotations import from_rotvec, rotate, transform
