@@ -15,6 +15,8 @@ BLENDED = ("use_nla", "action_blend_type", "action_extrapolation", "action_influ
 STRIP = ("type", "mute", "frame_start", "frame_end", "action_frame_start", "action_frame_end", "scale", "repeat",
          "use_reverse", "blend_type", "extrapolation", "blend_in", "blend_out", "use_animated_time",
          "use_animated_time_cyclic", "use_animated_influence")
+OURS = "foot_ik."
+"""How the data paths of our settings begin. Weights alone can be animated: they change nothing of a plan."""
 PLAIN, PARTS = "PLAIN", {"POINTER", "COLLECTION"}
 DISPLAYED = ("active", "is_", "open_", "show_", "use_pin_", "select", "hide", "bl_", "texspace_",
              "trail_")
@@ -35,7 +37,8 @@ def add_playing(add, data: bpy.types.AnimData | None) -> set[str]:
     if data is None:
         return set()
     for driver in data.drivers:
-        add_driver(add, driver)
+        if not driver.data_path.startswith(OURS):
+            add_driver(add, driver)
     moved = {driver.data_path for driver in data.drivers}
     if not data.use_tweak_mode:
         moved |= add_bag(add, animated_bag(data))
@@ -72,8 +75,10 @@ def add_bag(add, bag: Bag | None) -> set[str]:
 
 
 def add_fcurves(add, curves: Iterable[bpy.types.FCurve]) -> None:
-    """All that tells which values curves have."""
+    """All that tells which values curves have, but those of our weights."""
     for curve in curves:
+        if curve.data_path.startswith(OURS):
+            continue
         add(curve.data_path, curve.array_index, is_muted(curve), curve.extrapolation)
         kinds = digested(add, curve, "interpolation", 1, np.int32)
         digested(add, curve, "co", 2)

@@ -77,7 +77,7 @@ def lay_footprints(
     """
     rides = rides or [np.zeros((len(clip), 3))] * len(clip.legs)
     prints = [
-        [on_floor(leg, sole, c, ride) for c in with_ends(clip, found)]
+        [on_floor(tracks, c, ride) for tracks in [sole.tracks(leg)] for c in with_ends(clip, found)]
         for leg, sole, found, ride in zip(clip.legs, soles, contacts, rides, strict=True)
     ]
     bases = expected_heights(prints, ground, limits)
@@ -113,12 +113,11 @@ def sliding_frame(frame: int, of: Contact | None = None) -> Contact:
     return Contact(frame, frame + 1, ~one, one, np.full(1, np.inf), locked=False, lifted=lifted)
 
 
-def on_floor(leg: Leg, sole: Sole, contact: Contact, ride: np.ndarray) -> Footprint:
-    """Fit one footprint to all frames of a contact, in which the foot goes along by `ride` (F, 3); those in which it is
-    in the air as animated do not count where there are others."""
+def on_floor(tracks: np.ndarray, contact: Contact, ride: np.ndarray) -> Footprint:
+    """Fit one footprint to all frames of a contact from the `tracks` (F, S, 3) of the sole, in which the foot goes along
+    by `ride` (F, 3); those in which it is in the air as animated do not count where there are others."""
     span, frame = slice(contact.start, contact.stop), (contact.start + contact.stop - 1) // 2
-    tracks = sole.tracks(leg.during(span))
-    tracks = tracks - (ride[span] - ride[frame])[:, None]
+    tracks = tracks[span] - (ride[span] - ride[frame])[:, None]
     heel, ball = tracks[:, HEEL, :2], tracks[:, BALL, :2]
     down = np.ones(len(heel), bool) if contact.lifted is None else contact.lifted > 0
     down = down if down.any() else ~down
@@ -246,7 +245,7 @@ def on_ground(
 def slips_away(leg: Leg, sole: Sole, p: Footprint, ground: Ground) -> bool:
     """Whether the ground would drag a locked foot away from where it is animated: a train leaves, and the character
     stays behind."""
-    if not p.contact.locked:
+    if ground.still or not p.contact.locked:
         return False
     frames = np.arange(p.contact.start, p.contact.stop)
     held = transform(ground.carried(p.piece, p.frame, frames, p.sole(sole.plan)), p.place)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -50,11 +51,19 @@ class Loop:
         rounds = np.where(at > self.period, (at - 1) // self.period, np.minimum(at // self.period, 0))
         return at - rounds * self.period, rounds
 
+    @cached_property
+    def most(self) -> int:
+        """Rounds at most, before the clip or after it."""
+        return -(-self.around // self.period)
+
+    @cached_property
+    def motions(self) -> np.ndarray:
+        """(2 * most + 1, 4, 4): where the character comes, from so many rounds back to so many ahead."""
+        return np.array([np.linalg.matrix_power(self.motion, k) for k in range(-self.most, self.most + 1)])
+
     def moved(self, rounds: np.ndarray) -> np.ndarray:
         """(n, 4, 4): where the character comes in so many rounds (n,)."""
-        first = rounds.min(initial=0)
-        each = [np.linalg.matrix_power(self.motion, k) for k in range(first, rounds.max(initial=0) + 1)]
-        return np.array(each)[rounds - first]
+        return self.motions[rounds + self.most]
 
     def clip(self, clip: Clip) -> Clip:
         """The clip, unrolled; it stays on its flat floor."""
@@ -71,11 +80,9 @@ class Loop:
     def edits(self, edits: tuple[tuple[Edit, ...], ...]) -> tuple[tuple[Edit, ...], ...]:
         """The user's edits, in each round. The frame in which one round ends and the next begins is the former's, if
         that is edited there."""
-        most = -(-self.around // self.period)
-
         def unrolled(foot: tuple[Edit, ...]) -> Iterator[Edit]:
             first, last = (any(e.start <= frame < e.stop for e in foot) for frame in (0, self.period))
-            for k, e in product(range(-most, most + 1), foot):
+            for k, e in product(range(-self.most, self.most + 1), foot):
                 low, high = int(k > 0 and last), self.period + int(k >= 0 or not first)
                 start, stop = max(e.start, low), min(e.stop, high)
                 if start < stop:

@@ -99,6 +99,8 @@ def connected(
 
 def carried(place: Place, heights: np.ndarray, pieces: np.ndarray, frame: int, ground: Ground) -> np.ndarray:
     """(K,): where ground that is at `heights` (K,) in a place has been carried to by another frame."""
+    if ground.still:
+        return heights
     out = heights.copy()
     for k in np.flatnonzero(np.isfinite(heights)):
         point = np.append(place.point, heights[k])

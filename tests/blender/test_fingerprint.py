@@ -236,6 +236,19 @@ def test_what_is_keyed_changes_nothing_by_playing(state):
         assert state() == "CURRENT"
 
 
+def test_weights_that_are_keyed_or_driven_after_the_plan_change_nothing(state):
+    ob = scenes.walker("slope")
+    assert bpy.ops.foot_ik.plan() == {"FINISHED"}
+    for frame, value in ((1, 0.0), (20, 1.0)):
+        ob.foot_ik.influence = ob.foot_ik.legs[0].lock_weight = value
+        ob.foot_ik.keyframe_insert("influence", frame=frame)
+        ob.foot_ik.legs[0].keyframe_insert("lock_weight", frame=frame)
+    ob.foot_ik.legs[1].driver_add("position_weight").driver.expression = "0.5"
+    assert state() == "CURRENT"
+    scenes.visit(20)
+    assert state() == "CURRENT" and ob.foot_ik.influence == 1.0 and ob.foot_ik.legs[1].position_weight == 0.5
+
+
 def identifiers(kind):
     return [item.identifier for item in kind.bl_rna.properties["type"].enum_items]
 
