@@ -12,8 +12,9 @@ from functools import lru_cache
 
 import numpy as np
 
-ROUNDS, CLOSE = 500, 1e-4
-"""Most rounds, and the distance to the bounds (a tenth of a millimetre for a leg of 0.9 m) at which they end."""
+ROUNDS, LOOK, CLOSE = 500, 5, 1e-4
+"""Most rounds, how often it is looked whether they may end, and the distance to the bounds (a tenth of a millimetre for
+a leg of 0.9 m) at which they do."""
 PENALTY, RELAXATION = 30.0, 1.7
 """ADMM's penalty to begin with, and its over-relaxation."""
 BALANCE, TURN, OFTEN = 5.0, 2.0, 20
@@ -30,18 +31,21 @@ def curve_between(
     """(..., F): the smooth curves near `preferred` (..., F) between `lowest` and `highest` (..., F; infinite where
     free).
 
-    `settle` is the time constant, in frames, with which a curve follows what is preferred. `margin` frames are
+    `settle` is the time constant, in frames, with which a curve follows what is preferred. `margin` frames or more are
     added at both ends, so that the ends of the curve are free. Where the bounds cross, the highest counts.
     """
     lowest = np.minimum(lowest, highest)
     if preferred.shape[-1] == 1:
         return np.clip(preferred, lowest, highest)
-    x = extrapolated(preferred, margin)
-    count = x.shape[-1]
+    count = preferred.shape[-1] + 2 * margin
+    if margin and count > SHORT:
+        count = quick_length(count)
+    frames, after = slice(margin, margin + preferred.shape[-1]), count - preferred.shape[-1] - margin
+    x = extrapolated(preferred, margin, after)
     # The cosine transform levels the ends of a curve; a straight line costs nothing, so it is taken out first.
     line = np.linspace(x[..., 0], x[..., -1], count, axis=-1)
     x = x - line
-    ends = [(0, 0)] * (x.ndim - 1) + [(margin, margin)]
+    ends = [(0, 0)] * (x.ndim - 1) + [(margin, after)]
     low = np.pad(lowest, ends, constant_values=-np.inf) - line
     high = np.pad(highest, ends, constant_values=np.inf) - line
     y, z, u, penalty = x, np.clip(x, low, high), np.zeros_like(x), PENALTY
@@ -50,13 +54,15 @@ def curve_between(
         relaxed, before = RELAXATION * y + (1 - RELAXATION) * z, z
         z = np.clip(relaxed + u, low, high)
         u += relaxed - z
+        if done > 1 and done % LOOK:
+            continue
         off, moved = np.abs(y - z).max(), np.abs(z - before).max()
         if max(off, 10 * moved) < CLOSE:
             break
         if done % OFTEN == 0 and not moved / BALANCE <= off <= moved * BALANCE:
             turn = TURN if off > moved else 1 / TURN
             penalty, u = penalty * turn, u / turn
-    return (y + line)[..., margin : count - margin]
+    return (y + line)[..., frames]
 
 
 def smoother(x: np.ndarray, settle: float, penalty: float) -> np.ndarray:
@@ -74,17 +80,30 @@ def solved(count: int, settle: float, penalty: float) -> np.ndarray:
 
 def spread(x: np.ndarray, settle: float, penalty: float) -> np.ndarray:
     """(..., N): the answer to the normal equations, by cosine transforms."""
-    count = x.shape[-1]
+    return cosine(cosine(x) * shares(x.shape[-1], settle, penalty), inverse=True)
+
+
+@lru_cache(maxsize=64)
+def shares(count: int, settle: float, penalty: float) -> np.ndarray:
+    """(count,): what is left of each wave."""
     wave = 2 - 2 * np.cos(np.pi * np.arange(count) / count)
-    return cosine(cosine(x) / (1 + penalty + settle**4 * wave**2), inverse=True)
+    return 1 / (1 + penalty + settle**4 * wave**2)
 
 
-def extrapolated(track: np.ndarray, pad: int) -> np.ndarray:
-    """A track (..., F) continued at both ends by `pad` frames, mirrored through its end points."""
-    index, last = np.arange(1, pad + 1), track.shape[-1] - 1
-    head = 2 * track[..., :1] - track[..., np.minimum(index, last)]
-    tail = 2 * track[..., -1:] - track[..., np.maximum(last - index, 0)]
-    return np.concatenate([head[..., ::-1], track, tail], -1)
+def extrapolated(track: np.ndarray, before: int, after: int) -> np.ndarray:
+    """A track (..., F) continued at its ends by so many frames, mirrored through its end points."""
+    last = track.shape[-1] - 1
+    head = 2 * track[..., :1] - track[..., np.arange(before, 0, -1).clip(None, last)]
+    tail = 2 * track[..., -1:] - track[..., (last - np.arange(1, after + 1)).clip(0)]
+    return np.concatenate([head, track, tail], -1)
+
+
+def quick_length(count: int) -> int:
+    """The least length, so many samples or more, whose FFTs are quick: a product of small primes. Those of a length
+    with large ones take up to fourteen times as long."""
+    while np.gcd(count, 2**16 * 3**8 * 5**6) < count:
+        count += 1
+    return count
 
 
 def cosine(x: np.ndarray, inverse: bool = False) -> np.ndarray:
