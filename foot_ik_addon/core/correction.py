@@ -183,8 +183,10 @@ def in_contact(leg: Leg, sole: Sole, prints: list[Footprint], ground: Ground, lo
     lower = np.minimum(heel[:, 2], ball[:, 2]).clip(0)
     down = let_down(flatter[..., 2], each([p.gaps for p in prints]))
 
-    w, passing, yaw, hinge = np.zeros((4, len(tracks)))
+    w, passing, yaw, hinge = np.ones(len(tracks)), np.full(len(tracks), 1e-9), *np.zeros((2, len(tracks)))
     for p, part in zip(prints, parts, strict=True):
+        if not p.contact.locked:  # one frame, in which the ball touches
+            continue
         of_heel, of_ball = length(velocity(tracks[part, [HEEL, BALL]], fps)).T
         w[part] = ball_weight(p.contact, of_heel, of_ball, fps)
         passing[part] = np.abs(velocity(w[part], 1.0)) + 1e-9

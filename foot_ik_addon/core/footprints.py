@@ -117,6 +117,11 @@ def on_floor(tracks: np.ndarray, contact: Contact, ride: np.ndarray) -> Footprin
     """Fit one footprint to all frames of a contact from the `tracks` (F, S, 3) of the sole, in which the foot goes along
     by `ride` (F, 3); those in which it is in the air as animated do not count where there are others."""
     span, frame = slice(contact.start, contact.stop), (contact.start + contact.stop - 1) // 2
+    if not contact.locked:  # one frame, in which the ball touches
+        heel, ball = tracks[frame, [HEEL, BALL], :2]
+        way = ball - heel
+        yaw = float(np.arctan2(way[1], way[0]))
+        return Footprint(contact, ball, heel, yaw, frame, -1, np.append(ball, 0.0), np.eye(3))
     tracks = tracks[span] - (ride[span] - ride[frame])[:, None]
     heel, ball = tracks[:, HEEL, :2], tracks[:, BALL, :2]
     down = np.ones(len(heel), bool) if contact.lifted is None else contact.lifted > 0
