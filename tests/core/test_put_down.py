@@ -29,7 +29,7 @@ def left_foot(ground, lock, *edits):
     place of the pelvis."""
     out = apply(CLIP, planned(ground, edits), lock=lock)
     sole = out.soles(out.after)[LEFT]
-    return sole / LEG, GROUNDS[ground].gap(sole) / LEG, out.after.pelvis / LEG
+    return sole, GROUNDS[ground].gap(sole * LEG) / LEG, out.after.pelvis / LEG
 
 
 def steps(sole):
