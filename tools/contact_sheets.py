@@ -4,7 +4,8 @@
     python tools/contact_sheets.py [ground ...] [--clips NAME,NAME] [--out FOLDER]
 
 One sheet for each ground, a row for each clip of ../shared/motions. What is worst the lab's own gaps and contacts tell
-(../shared/lab): the deepest cut, the largest float of a standing foot, the longest step of a point that should stay.
+(../shared/lab): the deepest cut, the largest float of a standing foot, the longest step of a point that should stay,
+the largest share of a flat sole that hangs over its ground.
 Lengths are those of a 0.9 m leg. The foot in question is orange and nearest, seen square from its own side; the dark
 ground is cut along its middle line, so that what is in the ground shows. "Before" is the animation, raised as far as
 the correction raises the hips. Needs Blender's Python module, as in `make sheets`.
@@ -32,7 +33,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 LAB = ROOT.parent / "shared" / "lab"
 GROUNDS = ("stairs", "rubble", "kerb", "bumps")
-KINDS = {"below": "{:.1f} mm below", "float": "{:.1f} mm float", "step": "{:.2f} mm step"}
+KINDS = {"below": (1e3, "{:.1f} mm below"), "float": (1e3, "{:.1f} mm float"), "step": (1e3, "{:.2f} mm step"),
+         "hang": (100, "{:.0f} % hang")}
 PROCESSES = 2
 
 WIDE, HIGH, PIXELS = 0.9, 0.54, 300
@@ -99,7 +101,7 @@ def moments(name: str, kind: str) -> Iterator[Moment]:
     before, after = (stage.feet(clip, tracks, offsets) for tracks in (flat, live))
     limit = clip.contact_speed or max(0.12, 0.10 * float(np.median(metrics.speed(hips[0], clip.fps))))
     found = {side: faults(before[side], after[side], ground, clip.fps, limit) for side in stage.SIDES}
-    for fault, text in KINDS.items():
+    for fault, (unit, text) in KINDS.items():
         side = max(stage.SIDES, key=lambda side, fault=fault: found[side][fault].max())
         frame = int(found[side][fault].argmax())
         other = next(s for s in stage.SIDES if s != side)
@@ -109,7 +111,7 @@ def moments(name: str, kind: str) -> Iterator[Moment]:
         ahead /= np.linalg.norm(ahead)
         yield Moment(
             f"{name}  {bpy.context.scene.frame_start + frame}  {'left' if side == 'L' else 'right'}",
-            text.format(1e3 * found[side][fault][frame]),
+            text.format(unit * found[side][fault][frame]),
             tuple(limb(before[s], frame, raised) for s in (side, other)),
             tuple(limb(foot, frame) for foot in pair),
             tuple(section(ground, foot.ankle[frame], ahead, frame) for foot in pair),
@@ -118,7 +120,8 @@ def moments(name: str, kind: str) -> Iterator[Moment]:
 
 
 def faults(before, after, ground, fps: float, limit: float) -> dict[str, np.ndarray]:
-    """{kind: (F,) metres} of one foot, as `metrics.evaluate` has them; a step ends in its frame and is per 1/30 s."""
+    """{kind: (F,) metres, or share of the sole that hangs} of one foot, as `metrics.evaluate` has them; a step ends in
+    its frame and is per 1/30 s."""
     import metrics
 
     own, gap = before.sole[:, :, 2], ground.gaps(after)
@@ -132,7 +135,8 @@ def faults(before, after, ground, fps: float, limit: float) -> dict[str, np.ndar
         step[1:] = np.maximum(step[1:], np.where(inner[1:] & inner[:-1], moved, 0.0))
     below = (np.maximum(-gap, 0) - np.maximum(-own, 0)).max(1).clip(0)
     above = (gap.min(1) - own.min(1).clip(0)).clip(0)
-    return {"below": below, "float": np.where(stands > 0, above, 0.0), "step": step}
+    hang = np.where((stands > 0) & (own.max(1) < 0.03), (gap > 0.02).mean(1), 0.0)
+    return {"below": below, "float": np.where(stands > 0, above, 0.0), "step": step, "hang": hang}
 
 
 def limb(foot, frame: int, raised=0.0) -> Limb:

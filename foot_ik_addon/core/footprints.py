@@ -114,8 +114,8 @@ def sliding_frame(frame: int, of: Contact | None = None) -> Contact:
 
 
 def on_floor(tracks: np.ndarray, contact: Contact, ride: np.ndarray) -> Footprint:
-    """Fit one footprint to all frames of a contact from the `tracks` (F, S, 3) of the sole, in which the foot goes along
-    by `ride` (F, 3); those in which it is in the air as animated do not count where there are others."""
+    """Fit one footprint to all frames of a contact, from the `tracks` (F, S, 3) of the sole, in which the foot goes
+    along by `ride` (F, 3); those in which it is in the air as animated do not count where there are others."""
     span, frame = slice(contact.start, contact.stop), (contact.start + contact.stop - 1) // 2
     if not contact.locked:  # one frame, in which the ball touches
         heel, ball = tracks[frame, [HEEL, BALL], :2]

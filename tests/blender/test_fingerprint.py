@@ -246,7 +246,8 @@ def test_weights_that_are_keyed_or_driven_after_the_plan_change_nothing(state):
     ob.foot_ik.legs[1].driver_add("position_weight").driver.expression = "0.5"
     assert state() == "CURRENT"
     scenes.visit(20)
-    assert state() == "CURRENT" and ob.foot_ik.influence == 1.0 and ob.foot_ik.legs[1].position_weight == pytest.approx(0.5)
+    assert state() == "CURRENT"
+    assert ob.foot_ik.influence == 1.0 and ob.foot_ik.legs[1].position_weight == pytest.approx(0.5)
 
 
 def identifiers(kind):
