@@ -7,8 +7,8 @@ tests/core runs as one process. Each file of tests/blender that is named has a p
 of its own; without a PATH several files share one, which saves the start of Blender, the installation and the scenes
 that they have in common; a crash of bpy takes those files only. Two processes run at a time. Without a PATH
 tests/core, which needs no Blender, runs only with the oldest and the newest Python and NumPy of `environment.VERSIONS`.
-The last line sums them all up:
-`N passed, N failed, N skipped`; a crash, a time-out and a traceback printed by Blender each count as a failure.
+The last line sums them all up: `N passed, N failed, N skipped`; a crash, a time-out and a traceback printed by Blender
+each count as a failure.
 """
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def blender_files(folder: str) -> list[str]:
     return [str(p.relative_to(ROOT)) for p in sorted((ROOT / folder).rglob("test_*.py")) if "gui" not in p.parts]
 
 
-def is_repeated(version: str, suite: list[str]) -> bool:
+def is_between(version: str, suite: list[str]) -> bool:
     """Whether these are tests without Blender, on a Python and NumPy between the oldest and the newest."""
     return suite == ["tests/core"] and version not in (next(iter(environment.VERSIONS)), environment.NEWEST_LTS)
 
@@ -111,7 +111,7 @@ def main(versions: list[str], arguments: list[str]) -> int:
         environment.python(version)
     build_extension.build()
     jobs = [(version, suite, options) for version in versions for suite in suites(paths)
-            if paths or not is_repeated(version, suite)]
+            if paths or not is_between(version, suite)]
     with ThreadPoolExecutor(PROCESSES) as pool:
         total = sum(pool.map(run_suite, *zip(*jobs)), Counter())
     print(summary(total))

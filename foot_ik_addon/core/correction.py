@@ -162,8 +162,8 @@ def in_contact(leg: Leg, sole: Sole, prints: list[Footprint], ground: Ground, lo
     place, tilt = each([p.place for p in prints]), each([p.tilt for p in prints])
     heading = each([(np.cos(p.yaw), np.sin(p.yaw), 0.0) for p in prints])
     hold = each([lock if p.contact.locked else 0.0 for p in prints])
-    carried = np.broadcast_to(np.eye(4), (len(of), 4, 4)) if ground.still else np.concatenate([
-        ground.carried(p.piece, p.frame, np.arange(p.contact.start, p.contact.stop), p.sole(sole.plan)) for p in prints
+    carried = np.concatenate([
+        p.carried(np.arange(p.contact.start, p.contact.stop), sole.plan, ground) for p in prints
     ])
     normal = rotate(carried[:, :3, :3], tilt[:, :, 2])
     gradient = -normal[:, :2] / np.maximum(normal[:, 2:], 1e-6)

@@ -17,7 +17,7 @@ ROUNDS, LOOK, CLOSE = 500, 5, 1e-4
 a leg of 0.9 m) at which they do."""
 PENALTY, RELAXATION = 30.0, 1.7
 """ADMM's penalty to begin with, and its over-relaxation."""
-BALANCE, TURN, OFTEN = 5.0, 2.0, 20
+BALANCE, TURN, OFTEN = 5.0, 2.0, 4 * LOOK
 """Every so many rounds the penalty is turned up or down by `TURN` if the curve is farther from the bounds than they
 moved, or the other way round, by more than `BALANCE` (Boyd et al. 2011, 3.4.1): the more frames a second, the higher it
 must be, and unbalanced a curve at 120 fps is 4 mm off after all rounds."""

@@ -62,6 +62,12 @@ class Footprint:
         flat = np.column_stack([plan, np.maximum(plan[:, 0], 0.0) * np.tan(self.bend)])
         return self.place + rotate(self.tilt @ from_rotvec(np.array([0.0, 0.0, self.yaw])), flat)
 
+    def carried(self, frames: np.ndarray, plan: np.ndarray, ground: Ground) -> np.ndarray:
+        """(N, 4, 4): how the ground has carried the sole, `plan` (S, 2), that stands here to each of `frames` (N,)."""
+        if ground.still:
+            return np.broadcast_to(np.eye(4), (len(frames), 4, 4))
+        return ground.carried(self.piece, self.frame, frames, self.sole(plan))
+
 
 def lay_footprints(
     clip: Clip,
@@ -250,10 +256,10 @@ def on_ground(
 def slips_away(leg: Leg, sole: Sole, p: Footprint, ground: Ground) -> bool:
     """Whether the ground would drag a locked foot away from where it is animated: a train leaves, and the character
     stays behind."""
-    if ground.still or not p.contact.locked:
+    if not p.contact.locked:
         return False
     frames = np.arange(p.contact.start, p.contact.stop)
-    held = transform(ground.carried(p.piece, p.frame, frames, p.sole(sole.plan)), p.place)
+    held = transform(p.carried(frames, sole.plan, ground), p.place)
     ball = sole.tracks(leg.during(frames))[:, BALL]
     ways = held[:, :2], (held - ball)[:, :2]  # a foot that skates on firm ground is held
     return all(length(way - way[p.frame - p.contact.start]).max() > DRAGGED for way in ways)

@@ -58,10 +58,8 @@ def lean_curve(clip: Clip, soles: list[Sole], prints: list[list[Footprint]], gro
 
 def is_steady(p: Footprint, sole: Sole, ground: Ground, count: int) -> bool:
     """Whether the ground under a footprint neither tilts nor rises in the `count` frames of the clip."""
-    if ground.still:
-        return True
     frames = np.unique(np.linspace(0, count - 1, LOOKS).astype(int))
-    carried = ground.carried(p.piece, p.frame, frames, p.sole(sole.plan))
+    carried = p.carried(frames, sole.plan, ground)
     turned = length(rotate(carried[:, :3, :3], p.tilt[:, 2]) - p.tilt[:, 2])
     risen = np.abs(transform(carried, p.place)[:, 2] - p.place[2])
     return bool(max(turned.max(), risen.max()) < STEADY)
