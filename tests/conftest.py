@@ -1,6 +1,7 @@
 """What all tests share. tests/core needs no Blender; tests/blender has more in its own conftest.py."""
 import os
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,25 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip(f"needs the motions and the lab in {SHARED}")
     return SHARED
+
+
+def pytest_addoption(parser):
+    parser.addoption("--share", default="0/1", metavar="I/N",
+                     help="run every Nth case of a test with parameters, from the Ith on, and at least one")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave only the cases of this run's share."""
+    share, shares = map(int, config.getoption("share").split("/"))
+    names = [item.nodeid.partition("[")[0] for item in items]
+    counts, seen = Counter(names), Counter()
+    kept, left = [], []
+    for name, item in zip(names, items, strict=True):
+        step = min(shares, counts[name])
+        (kept if seen[name] % step == share % step else left).append(item)
+        seen[name] += 1
+    items[:] = kept
+    config.hook.pytest_deselected(items=left)
 
 
 def pytest_sessionfinish(session, exitstatus):

@@ -3,6 +3,7 @@
 
     tools/run_tests.py VERSION[,VERSION ...] [PATH ...] [pytest options]
 
+Versions joined by + instead share the cases of each test with parameters, as in 4.2.23,4.5.15+5.0.1+5.3.0.
 tests/core runs as one process. Each file of tests/blender that is named has a process and an empty Blender user folder
 of its own; without a PATH several files share one, which saves the start of Blender, the installation and the scenes
 that they have in common; a crash of bpy takes those files only. Two processes run at a time. Without a PATH
@@ -36,11 +37,11 @@ TRACEBACK = "Traceback (most recent call last)"
 NO_TESTS_COLLECTED = 5  # pytest's exit code, as when -k selects nothing of this file
 
 
-def suites(paths: list[str]) -> list[list[str]]:
+def suites(paths: list[str], groups: int) -> list[list[str]]:
     """What each process is handed: a folder of tests that need no Blender, or files of those that do."""
     if not paths:
         files = blender_files("tests/blender")
-        return [["tests/core"], *(files[i::GROUPS] for i in range(GROUPS))]
+        return [["tests/core"], *(files[i::groups] for i in range(groups))]
     found = []
     for path in paths:
         place = ROOT / path.partition("::")[0]
@@ -104,14 +105,17 @@ def summary(count: Counter) -> str:
     return f"{count['passed']} passed, {count['failed']} failed, {count['skipped']} skipped"
 
 
-def main(versions: list[str], arguments: list[str]) -> int:
+def main(versions: str, arguments: list[str]) -> int:
     paths = [a for a in arguments if not a.startswith("-") and (ROOT / a.partition("::")[0]).exists()]
     options = [a for a in arguments if a not in paths]
-    for version in versions:
-        environment.python(version)
+    jobs = []
+    for sharing in (entry.split("+") for entry in versions.split(",")):
+        groups = suites(paths, -(-GROUPS // len(sharing)))
+        for i, version in enumerate(sharing):
+            environment.python(version)
+            jobs += [(version, suite, [*options, f"--share={i}/{len(sharing)}"]) for suite in groups
+                     if paths or not is_between(version, suite)]
     build_extension.build()
-    jobs = [(version, suite, options) for version in versions for suite in suites(paths)
-            if paths or not is_between(version, suite)]
     with ThreadPoolExecutor(PROCESSES) as pool:
         total = sum(pool.map(run_suite, *zip(*jobs)), Counter())
     print(summary(total))
@@ -121,4 +125,4 @@ def main(versions: list[str], arguments: list[str]) -> int:
 if __name__ == "__main__":
     if len(sys.argv) < 2:
         raise SystemExit(__doc__)
-    sys.exit(main(sys.argv[1].split(","), sys.argv[2:]))
+    sys.exit(main(sys.argv[1], sys.argv[2:]))

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import bpy
 import numpy as np
+from mathutils import Vector
 
 from ..core.clip import Clip
 from ..core.plan import facing
@@ -50,7 +51,7 @@ def propose_floor(scene: bpy.types.Scene, ob: bpy.types.Object) -> Generator[flo
             sample = replace(sample, carrier=np.tile(np.eye(4), (len(few), 1, 1)))
     clip, _ = to_clip(sample, rig, scene_fps(scene))
     own, rise = own_height(ob)
-    skins = [skin_of(ob, leg) for leg in rig.legs]
+    skins = skins_of(ob, rig)
     off = (lambda low: abs(low)) if any(map(len, skins)) else off_floor
     lowest = lowest_point(clip, skins)
     if off(lowest - rise / leg_length(sample, rig)) < off(lowest):
@@ -124,21 +125,28 @@ def off_floor(height: float) -> float:
     return abs(height - float(np.clip(height, *JOINT_HEIGHTS)))
 
 
-def skin_of(ob: bpy.types.Object, leg: LegBones) -> np.ndarray:
-    """(N, 3): the vertices that the foot bone holds, in its own space; none where no mesh is skinned to it."""
-    rest = np.linalg.inv(np.array(ob.data.bones[leg.foot].matrix_local, float))
-    found = [np.empty((0, 3))]
+def skins_of(ob: bpy.types.Object, rig: Rig) -> list[np.ndarray]:
+    """(N, 3) for each leg: the vertices that its foot bone holds, in that bone's space; none where no mesh follows it."""
+    skins = [[np.empty((0, 3))] for _ in rig.legs]
+    to_foot = [np.linalg.inv(np.array(ob.data.bones[leg.foot].matrix_local, float)) for leg in rig.legs]
     for child in bpy.data.objects:
-        group = child.vertex_groups.get(leg.foot) if child.type == "MESH" and child.find_armature() == ob else None
-        if group is None:
+        if child.type != "MESH" or child.find_armature() != ob:
             continue
-        held = [v.co for v in child.data.vertices if weight_share(v, group.index) > HOLDS]
-        to_rest = rest @ np.array(ob.matrix_world.inverted_safe() @ child.matrix_world, float)
-        found.append(transform(to_rest, np.array(held).reshape(-1, 3)))
-    return np.concatenate(found)
+        groups = [child.vertex_groups.get(leg.foot) for leg in rig.legs]
+        held = held_by(child.data, [group.index for group in groups if group])
+        to_rig = np.array(ob.matrix_world.inverted_safe() @ child.matrix_world, float)
+        for skin, to_own, group in zip(skins, to_foot, groups, strict=True):
+            if group:
+                skin.append(transform(to_own @ to_rig, np.array(held[group.index]).reshape(-1, 3)))
+    return [np.concatenate(skin) for skin in skins]
 
 
-def weight_share(vertex: bpy.types.MeshVertex, group: int) -> float:
-    """The share of a vertex group in all the weight of a vertex."""
-    total = sum(g.weight for g in vertex.groups)
-    return next((g.weight for g in vertex.groups if g.group == group), 0.0) / total if total > 0 else 0.0
+def held_by(mesh: bpy.types.Mesh, groups: list[int]) -> dict[int, list[Vector]]:
+    """The places of the vertices that each of these vertex groups holds, in one walk through the mesh."""
+    held = {group: [] for group in groups}
+    for vertex in mesh.vertices if held else ():
+        weights = [(g.group, g.weight) for g in vertex.groups]
+        for group, weight in weights:
+            if group in held and weight > HOLDS * sum(w for _, w in weights):
+                held[group].append(vertex.co)
+    return held

@@ -86,11 +86,10 @@ def key(name):
 
 
 def drag(start, end):
-    """Drag with the left mouse button, between two places in pixels from the window's top left, as a user does.
-
-    It takes two seconds, in which Blender must run: yield them.
-    """
+    """Drag with the left mouse button, between two places in pixels from the window's top left, as a user does."""
     (x, y), (x2, y2) = start, end
     steps = [["mousemove", str(x - 5), str(y)], ["mousemove", str(x), str(y)], ["mousedown", "1"],
              ["mousemove", str((x + x2) // 2), str(y2)], ["mousemove", str(x2), str(y2)], ["mouseup", "1"]]
-    subprocess.Popen(["xdotool", *(word for step in steps for word in (*step, "sleep", "0.3"))])
+    hand = subprocess.Popen(["xdotool", *(word for step in steps for word in (*step, "sleep", "0.3"))])
+    while hand.poll() is None:
+        yield 0.1
