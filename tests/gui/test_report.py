@@ -36,7 +36,7 @@ def picture(name):
 
 
 def drag_edge(way, is_done):
-    """Drag the sidebar's edge, as often as a slow machine needs: it takes hold where Blender has seen the mouse."""
+    """Drag the sidebar's edge, as often as a slow machine needs, where it may miss the edge."""
     for _ in range(4):
         x, y = sidebar().x + 8, bpy.context.window_manager.windows[0].height - sidebar().y - 200
         yield from harness.drag((x, y), (x + way, y))
