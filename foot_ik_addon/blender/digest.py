@@ -12,7 +12,7 @@ import numpy as np
 from .channels import LOCATION, ROTATION, SCALE, column, rotation_path
 from .compat import node_inputs
 from .held import animated_channels
-from .playing import PLAIN, add_playing, as_plain, properties_of, value_of
+from .playing import PLAIN, add_playing, as_plain, is_as_before, properties_of, value_of
 from .surfaces import read_mesh
 
 TRANSFORMS = ("location", "rotation_euler", "rotation_quaternion", "rotation_axis_angle", "scale", "delta_location",
@@ -82,7 +82,7 @@ class Digest:
         path = path_of(owner) if moved else ""
         for name, kind in properties_of(type(owner)):
             if kind == PLAIN:
-                if path + name not in moved:
+                if path + name not in moved and not is_as_before(owner, name):
                     self.add(value_of(owner, name))
                 continue
             part = getattr(owner, name)

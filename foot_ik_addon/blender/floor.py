@@ -126,7 +126,7 @@ def off_floor(height: float) -> float:
 
 
 def skins_of(ob: bpy.types.Object, rig: Rig) -> list[np.ndarray]:
-    """(N, 3) for each leg: the vertices that its foot bone holds, in that bone's space; none where no mesh follows it."""
+    """(N, 3) for each leg: the vertices that its foot bone holds, in that bone's space; none where no mesh has any."""
     skins = [[np.empty((0, 3))] for _ in rig.legs]
     to_foot = [np.linalg.inv(np.array(ob.data.bones[leg.foot].matrix_local, float)) for leg in rig.legs]
     for child in bpy.data.objects:

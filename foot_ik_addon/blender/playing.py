@@ -24,8 +24,12 @@ DISPLAYED = ("active", "is_", "open_", "show_", "use_pin_", "select", "hide", "b
 PASSED = {"rna_type", "name", "label", "original", "library", "library_weak_reference", "asset_data",
           "override_library", "preview", "animation_data", "cycles", "materials", "annotation", "panels",
           "panel_states", "particles", "child_particles", "point_cache", "point_caches", "bakes", "node_warnings",
-          "paired_output"}
-"""Properties that shape nothing, or are what comes of others."""
+          "paired_output", "use_adaptive_subdivision", "adaptive_space", "adaptive_pixel_size",
+          "adaptive_object_edge_length"}
+"""Properties that shape nothing, or only renders, or are what comes of others."""
+BEFORE = {"edge_weight": "bevel_weight_edge", "vertex_weight": "bevel_weight_vert", "fill_solver": "SWEEP_LINE",
+          "fill_rule": "EVEN_ODD"}
+"""What properties that are newer than Blender 4.2 are in files of before: a plan made there is not out of date."""
 PATHS = {"FILE_PATH", "DIR_PATH"}
 """Kinds of texts that Blender rewrites when it saves."""
 LAID_OUT = {"location", "location_absolute", "width", "height", "color", "use_custom_color"}
@@ -131,6 +135,11 @@ def tells(prop: bpy.types.Property) -> bool:
     if prop.type == "STRING" and prop.subtype in PATHS:
         return False
     return not prop.is_readonly and not (prop.type == "ENUM" and prop.is_enum_flag)
+
+
+def is_as_before(owner: bpy.types.bpy_struct, name: str) -> bool:
+    """Whether a property, which an older Blender may not have, does nothing that it did not do."""
+    return name in BEFORE and getattr(owner, name) == BEFORE[name]
 
 
 def value_of(owner: bpy.types.bpy_struct, name: str) -> object:
