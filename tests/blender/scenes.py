@@ -36,8 +36,11 @@ def walker(ground: str = "slope", ready: bool = True, prepare: Callable[[bpy.typ
     """
     key = ground, ready, prepare
     if key not in _files:
-        bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
-        build(ground)
+        if ready or prepare:
+            walker(ground, ready=False)
+        else:
+            bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+            build(ground)
         if prepare:
             prepare(rig())
         if ready:
@@ -193,14 +196,14 @@ def remove_curves(ob: bpy.types.Object, keep=lambda path, index: False) -> None:
 def curve_state(c: bpy.types.FCurve) -> tuple:
     """Everything about an F-curve, bit for bit."""
     rows = []
-    for name in ("co", "handle_left", "handle_right"):
-        values = np.empty(2 * len(c.keyframe_points), np.float32)
-        c.keyframe_points.foreach_get(name, values)
-        rows.append(values.tobytes())
-    kinds = tuple((k.interpolation, k.easing, k.type, k.handle_left_type, k.handle_right_type)
-                  for k in c.keyframe_points)
+    for names, size, kind in ((("co", "handle_left", "handle_right"), 2, np.float32),
+                              (("interpolation", "easing", "type", "handle_left_type", "handle_right_type"), 1, np.int32)):
+        values = np.empty(size * len(c.keyframe_points), kind)
+        for name in names:
+            c.keyframe_points.foreach_get(name, values)
+            rows.append(values.tobytes())
     group = c.group.name if c.group else ""
-    return (*rows, kinds, c.mute, c.lock, c.hide, c.extrapolation, group, tuple(m.type for m in c.modifiers))
+    return (*rows, c.mute, c.lock, c.hide, c.extrapolation, group, tuple(m.type for m in c.modifiers))
 
 
 def action_state(action: bpy.types.Action) -> dict:
