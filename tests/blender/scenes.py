@@ -21,6 +21,8 @@ GAIT = walk.Gait(steps=3)
 """A second and a half of full walk: each foot stands at least once from heel strike to toe-off."""
 SKATE = 0.15
 """Metres a second by which the feet of "skate" slip while they stand."""
+KEY_PLACES = ("co", "handle_left", "handle_right")
+KEY_CHOICES = ("interpolation", "easing", "type", "handle_left_type", "handle_right_type")
 LEG_BONES = ("thigh", "shin", "foot")
 WRITTEN = ("hips", *(f"{part}.{side}" for side in "LR" for part in (*LEG_BONES, "toe")))
 
@@ -196,8 +198,7 @@ def remove_curves(ob: bpy.types.Object, keep=lambda path, index: False) -> None:
 def curve_state(c: bpy.types.FCurve) -> tuple:
     """Everything about an F-curve, bit for bit."""
     rows = []
-    for names, size, kind in ((("co", "handle_left", "handle_right"), 2, np.float32),
-                              (("interpolation", "easing", "type", "handle_left_type", "handle_right_type"), 1, np.int32)):
+    for names, size, kind in ((KEY_PLACES, 2, np.float32), (KEY_CHOICES, 1, np.int32)):
         values = np.empty(size * len(c.keyframe_points), kind)
         for name in names:
             c.keyframe_points.foreach_get(name, values)
