@@ -31,7 +31,7 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave only the cases of this run's share."""
+    """Leave only the cases of this run's share; those marked as `first` come before all others."""
     share, shares = map(int, config.getoption("share").split("/"))
     names = [item.nodeid.partition("[")[0] for item in items]
     counts, seen = Counter(names), Counter()
@@ -40,7 +40,7 @@ def pytest_collection_modifyitems(config, items):
         step = min(shares, counts[name])
         (kept if seen[name] % step == share % step else left).append(item)
         seen[name] += 1
-    items[:] = kept
+    items[:] = sorted(kept, key=lambda item: item.get_closest_marker("first") is None)
     config.hook.pytest_deselected(items=left)
 
 

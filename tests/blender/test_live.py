@@ -187,6 +187,7 @@ def in_the_background_of(other, _):
     other.background_set = bpy.context.scene
 
 
+@pytest.mark.first  # of undo steps
 @pytest.mark.parametrize("show", (linked_to, in_the_background_of))
 def test_pose_is_the_same_in_a_scene_that_a_script_has_just_switched_to(show):
     ob = go_live(scenes.walker("slope", prepare=unkeyed))

@@ -126,7 +126,8 @@ def test_a_parent_that_moves_a_cycle_on_the_spot_over_the_ground():
     def move(ob, _ground):
         creatures.ride([ob], lambda f: Matrix.Translation(WALK.path((f - 1) / 30)[0]), LAST)
 
-    assert np.abs(corrected(Expression(), "stairs", walk, prepare=move) - plain("stairs")).max() < SAME
+    expected = plain("stairs")
+    assert np.abs(corrected(Expression(), "stairs", walk, prepare=move) - expected).max() < SAME
     assert bpy.context.object.foot_ik.floor_space == "WORLD"
 
 
@@ -138,7 +139,8 @@ def test_a_rig_that_was_parented_to_something_askew():
         empty.matrix_basis = Matrix.Translation((1, 2, 3)) @ TURN(0.05, 4, "X") @ TURN(1.0, 4, "Z")
         ob.parent, ob.matrix_parent_inverse = empty, empty.matrix_basis.inverted()
 
-    assert np.abs(corrected(Expression(), "kerb", prepare=hang) - plain("kerb")).max() < SAME
+    expected = plain("kerb")
+    assert np.abs(corrected(Expression(), "kerb", prepare=hang) - expected).max() < SAME
     assert bpy.context.object.foot_ik.floor_space == "WORLD"
 
 
